@@ -4,23 +4,31 @@ CARGO ?= cargo
 LANEMARK = $(CARGO) run --quiet --release --locked -p lanemark-cli --
 FUZZ_SECONDS ?= 60
 
+# Pages have sliders in every build of this file; `LANEMARK_LIVE=0 make` leaves them out.
+export LANEMARK_LIVE ?= 1
+
 .DEFAULT_GOAL := build
-.PHONY: help build install-c test test-qemu test-runtimes test-python runtimes ptxas lint bench reproduce dependencies schemas picture fuzz mutants structures
+.PHONY: help wasm build install-c test test-qemu test-runtimes test-python test-browser runtimes ptxas lint bench reproduce dependencies schemas picture fuzz mutants structures
 .DELETE_ON_ERROR:
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
 
-build: ## build the optimised program, target/release/lanemark
+# What runs in a browser is compiled for it.
+wasm:
+	@rustup target add wasm32-unknown-unknown >/dev/null 2>&1 || \
+		echo "pages will have no sliders, unless the compiler has the target: rustup target add wasm32-unknown-unknown"
+
+build: wasm ## build the optimised program, target/release/lanemark
 	$(CARGO) build --release --locked
 
 install-c: ## build the C library and install it: PREFIX=/usr/local, LIBDIR=PREFIX/lib, DESTDIR=
 	$(CARGO) build --release --locked -p lanemark-capi
 	@PREFIX="$(PREFIX)" LIBDIR="$(LIBDIR)" DESTDIR="$(DESTDIR)" crates/capi/install "$${CARGO_TARGET_DIR:-target}/release"
 
-test: ## run every test: units, documents, house, papers, real kernel, runtimes
+test: wasm ## run every test: units, documents, house, papers, real kernel, runtimes, browser
 	$(CARGO) test --workspace --locked
-	@$(MAKE) --no-print-directory test-qemu test-runtimes test-python
+	@$(MAKE) --no-print-directory test-qemu test-runtimes test-python test-browser
 
 test-qemu: ## run the tests on a real kernel with emulated cards; unpacked into .tools/, nothing installed
 	@status=0; skipped=; checks/guest/fetch || status=$$?; \
@@ -48,12 +56,23 @@ test-python: ## build the Python package and run its tests; in an environment in
 		exit $$status; \
 	fi
 
+test-browser: wasm ## run the tests of pages in headless Chromium; unpacked into .tools/, nothing installed
+	@status=0; skipped=; checks/browser/fetch || status=$$?; \
+	if [ $$status -eq 77 ] && [ -z "$$LANEMARK_REQUIRE_BROWSER" ]; then \
+		skipped="a browser, for the reason before the tests"; \
+	elif [ $$status -ne 0 ]; then \
+		exit $$status; \
+	fi; \
+	LANEMARK_SKIPPED_BROWSER="$$skipped" $(CARGO) test --locked -p lanemark-checks --test browser
+
 runtimes: ## fetch Intel's OpenCL, FPGA emulation and SYCL into .tools/ (350 MB, under Intel's licence)
 	@checks/runtimes/intel
 
 ptxas: ## fetch NVIDIA's assembler into .tools/ for the tests of CUDA kernels (52 MB, under NVIDIA's licence)
 	@checks/fetch_ptxas
 
+# Lint looks at no page.
+lint: export LANEMARK_LIVE = 0
 lint: ## check formatting, clippy (here and for aarch64), licences and advisories of dependencies
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings

@@ -1,6 +1,8 @@
 //! Shared code of the tests in `tests/`, which cross crates.
 
+pub mod browser;
 pub mod conformance;
+pub mod live_page;
 pub mod page;
 pub mod pci_dump;
 pub mod shown;

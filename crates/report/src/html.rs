@@ -5,6 +5,7 @@ use crate::callers::Callers;
 use crate::chart;
 use crate::coherence::{BEYOND, beyond};
 use crate::curve;
+use crate::distribution::distributions;
 use crate::error::ReportError;
 use crate::fabric::{self, Fabric};
 use crate::figures;
@@ -116,6 +117,8 @@ struct PanelPart {
     causes: Vec<CausePart>,
     shares: Grid,
     what_ifs: Vec<WhatIf>,
+    /// The samples: description and picture.
+    distributions: Option<(String, String)>,
     fabrics: Vec<FabricDrawing>,
     /// Number of methods whose links are not drawn.
     fabrics_left_out: usize,
@@ -362,7 +365,8 @@ fn panel_part(record: &Record, place: usize, panel: &Panel, causes: &[&str]) -> 
         waits,
         causes: cause_parts(panel, causes),
         shares: shares(panel, causes),
-        what_ifs: what_ifs(panel),
+        what_ifs: what_ifs(panel, &format!("tornado-{place}")),
+        distributions: distributions(panel, &format!("samples-{place}")),
         fabrics,
         fabrics_left_out,
         fits: panel
@@ -833,7 +837,11 @@ mod tests {
 
     #[test]
     fn the_vendored_script_cannot_end_its_element() {
-        for text in [include_str!("../assets/uplot-1.6.32/uPlot.iife.min.js"), include_str!("../assets/report.js")] {
+        for text in [
+            include_str!("../assets/uplot-1.6.32/uPlot.iife.min.js"),
+            include_str!("../assets/report.js"),
+            include_str!("../assets/live.js"),
+        ] {
             assert!(!text.to_lowercase().contains("</script") && !text.contains("<!--"));
         }
     }

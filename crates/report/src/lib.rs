@@ -33,6 +33,7 @@ mod chart;
 mod coherence;
 mod comparison;
 mod curve;
+mod distribution;
 mod doctor;
 mod doctor_findings;
 #[cfg(test)]
@@ -65,6 +66,7 @@ mod sweep;
 mod table;
 mod timeline;
 mod tlp;
+mod tornado;
 mod viewer;
 mod waits;
 mod what_if_page;

@@ -5,6 +5,7 @@ use crate::figures;
 use crate::grid::{Column, Grid};
 use crate::occupation;
 use crate::panel::{Line, Panel, Point};
+use crate::tornado;
 use lanemark_machine::Cause;
 use lanemark_record::{Answer, Quantity, Sensitivity};
 
@@ -21,6 +22,8 @@ pub(crate) struct WhatIf {
     pub(crate) resources: Grid,
     /// Effects of the parameters: what improves the figure, then what makes it worse, the largest effect first.
     pub(crate) effects: Grid,
+    /// The effects as a picture; empty without effects.
+    pub(crate) svg: String,
     /// Number of the other parameters, and disagreements.
     pub(crate) notes: Vec<String>,
 }
@@ -32,10 +35,11 @@ impl WhatIf {
     }
 }
 
-/// One of these for each answer that was asked for its sensitivities.
-pub(crate) fn what_ifs(panel: &Panel) -> Vec<WhatIf> {
+/// One of these for each answer that was asked for its sensitivities. `id` begins the names of the pictures.
+pub(crate) fn what_ifs(panel: &Panel, id: &str) -> Vec<WhatIf> {
     let points = panel.lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, *point)));
-    points.filter(|(_, point)| !point.answer.sensitivities.is_empty()).map(|(line, point)| of(line, point)).collect()
+    let asked = points.filter(|(_, point)| !point.answer.sensitivities.is_empty()).enumerate();
+    asked.map(|(nth, (line, point))| of(line, point, &format!("{id}-{nth}"))).collect()
 }
 
 /// The same as text.
@@ -46,10 +50,10 @@ pub(crate) fn lines(panel: &Panel, width: Option<u16>) -> Vec<String> {
         lines.extend(what_if.notes);
         lines
     };
-    what_ifs(panel).into_iter().flat_map(of).collect()
+    what_ifs(panel, "").into_iter().flat_map(of).collect()
 }
 
-fn of(line: &Line, point: Point) -> WhatIf {
+fn of(line: &Line, point: Point, id: &str) -> WhatIf {
     let answer = point.answer;
     let bound = point.bound_in_words().map(|bound| format!(", bound by {bound}")).unwrap_or_default();
     let is_rate = answer.quantity == Quantity::Bandwidth;
@@ -82,12 +86,8 @@ fn of(line: &Line, point: Point) -> WhatIf {
     let (resources, left_out) = occupation::grid(answer);
     let disagreements = disagreement(answer, gain).into_iter().chain(occupation::disagreement(answer));
     let notes = left_out.into_iter().chain([others]).chain(disagreements);
-    WhatIf {
-        of: format!("{}, {}{bound}", line.name, figures::size(answer.size_bytes)),
-        resources,
-        effects,
-        notes: notes.collect(),
-    }
+    let of = format!("{}, {}{bound}", line.name, figures::size(answer.size_bytes));
+    WhatIf { svg: tornado::drawing(id, &of, &shown), of, resources, effects, notes: notes.collect() }
 }
 
 /// A value of a parameter, with at most four decimals.

@@ -139,3 +139,35 @@ fn requested_region(command: &[String]) -> Option<&str> {
 pub(crate) fn data(pages: &[Option<WhatIfPage>]) -> Value {
     pages.iter().flatten().filter(|page| page.because.is_none()).map(|page| page.data.clone()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn the_region_of_a_command_is_the_word_after_its_option() {
+        let region = |line: &str| {
+            let command: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            requested_region(&command).map(str::to_owned)
+        };
+        assert_eq!(region("lanemark bench --region sram --json"), Some("sram".to_owned()));
+        assert_eq!(region("lanemark bench --region=ddr"), Some("ddr".to_owned()));
+        assert_eq!(region("lanemark bench --regions sram"), None);
+        assert_eq!(region("lanemark bench --region"), None);
+    }
+
+    #[test]
+    fn a_platform_that_is_none_has_no_sliders_and_says_why() {
+        let mut record = fixture::record();
+        let panels = Panel::of(&record);
+        let of = |place: usize| WhatIfPage::of(&record, place, &record.targets[place], &panels);
+        let page = of(0).unwrap();
+        assert!(page.because.is_some() && page.sliders.is_empty());
+        assert!(of(1).is_none(), "a target without a platform has no section");
+        drop(panels);
+        record.answers.iter_mut().for_each(|answer| answer.formula = None);
+        let panels = Panel::of(&record);
+        assert!(WhatIfPage::of(&record, 0, &record.targets[0], &panels).is_none(), "nor has one without formulas");
+    }
+}

@@ -1,0 +1,164 @@
+//! A headless browser, told what to do over two pipes: the DevTools protocol.
+
+use crate::root;
+use serde_json::{Value, json};
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Longest wait for a page.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A running browser with one page.
+pub struct Browser {
+    child: Child,
+    commands: File,
+    replies: BufReader<File>,
+    last: u64,
+    session: Option<String>,
+    /// Requests, exceptions and messages of the console so far.
+    events: Vec<Value>,
+    _folder: TempDir,
+}
+
+/// Whether the browser has been unpacked, or the reason why not.
+///
+/// # Errors
+/// What would unpack it.
+pub fn is_here() -> Result<(), String> {
+    if root().join(PROGRAM).exists() { Ok(()) } else { Err("a browser: make test-browser".to_owned()) }
+}
+
+const PROGRAM: &str = ".tools/chromium/root/usr/lib/chromium/chromium-headless-shell";
+
+impl Browser {
+    /// Starts a browser with an empty page of this width.
+    ///
+    /// # Panics
+    /// If it does not start.
+    #[must_use]
+    pub fn start(width: u32, is_dark: bool) -> Browser {
+        let folder = tempfile::tempdir().expect("a folder for the profile");
+        let [commands, replies] = ["commands", "replies"].map(|name| folder.path().join(name));
+        let made = Command::new("mkfifo").arg(&commands).arg(&replies).status();
+        assert!(made.is_ok_and(|status| status.success()), "mkfifo");
+        let unpacked = root().join(".tools/chromium/root");
+        let libraries = ["usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu/pulseaudio"];
+        let libraries = libraries.map(|folder| unpacked.join(folder).display().to_string()).join(":");
+        let child = Command::new("sh")
+            .args(["-c", "exec \"$0\" --remote-debugging-pipe --no-sandbox --hide-scrollbars --user-data-dir=\"$1\" 3<\"$2\" 4>\"$3\""])
+            .arg(root().join(PROGRAM))
+            .args([&folder.path().join("profile"), &commands, &replies])
+            .env("LD_LIBRARY_PATH", libraries)
+            .env("FONTCONFIG_SYSROOT", &unpacked)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the browser starts");
+        let commands = OpenOptions::new().write(true).open(&commands).expect("the pipe of commands");
+        let replies = BufReader::new(File::open(&replies).expect("the pipe of replies"));
+        let (session, events) = (None, Vec::new());
+        let mut browser = Browser { child, commands, replies, last: 0, session, events, _folder: folder };
+        let target = browser.call("Target.createTarget", &json!({"url": "about:blank"}))["targetId"].clone();
+        let attached = browser.call("Target.attachToTarget", &json!({"targetId": target, "flatten": true}));
+        browser.session = attached["sessionId"].as_str().map(str::to_owned);
+        for domain in ["Page", "Runtime", "Log", "Network"] {
+            browser.call(&format!("{domain}.enable"), &json!({}));
+        }
+        let size = json!({"width": width, "height": 4000, "deviceScaleFactor": 1, "mobile": width < 500});
+        browser.call("Emulation.setDeviceMetricsOverride", &size);
+        let scheme = json!([{"name": "prefers-color-scheme", "value": if is_dark { "dark" } else { "light" }}]);
+        browser.call("Emulation.setEmulatedMedia", &json!({"features": scheme}));
+        browser
+    }
+
+    /// Calls a method of the protocol and returns its result.
+    ///
+    /// # Panics
+    /// If the browser has ended, or the call fails.
+    pub fn call(&mut self, method: &str, parameters: &Value) -> Value {
+        self.last += 1;
+        let mut message = json!({"id": self.last, "method": method, "params": parameters});
+        if let Some(session) = &self.session {
+            message["sessionId"] = json!(session);
+        }
+        self.commands.write_all(format!("{message}\0").as_bytes()).expect("the browser reads commands");
+        loop {
+            let mut bytes = Vec::new();
+            self.replies.read_until(0, &mut bytes).expect("the browser replies");
+            assert_eq!(bytes.pop(), Some(0), "the browser has ended at {method}");
+            let reply: Value = serde_json::from_slice(&bytes).expect("a reply is JSON");
+            if reply["id"] == self.last {
+                assert!(reply["error"].is_null(), "{method}: {}", reply["error"]);
+                return reply["result"].clone();
+            }
+            self.events.push(reply);
+        }
+    }
+
+    /// Opens a file, with a fragment such as `#what-if:`, and waits until its sliders work. Returns the time that it took.
+    ///
+    /// # Panics
+    /// If they do not within half a minute.
+    pub fn open(&mut self, file: &Path, fragment: &str) -> Duration {
+        // A new fragment alone would not load the page again.
+        self.call("Page.navigate", &json!({"url": "about:blank"}));
+        self.events.clear();
+        let begun = Instant::now();
+        self.call("Page.navigate", &json!({"url": format!("file://{}{fragment}", file.display())}));
+        let ready = "document.readyState === 'complete' && document.querySelector('[data-live]')?.dataset.isReady === 'true'";
+        while self.value(ready) != true {
+            assert!(begun.elapsed() < PATIENCE, "the sliders do not work: {:?}", self.complaints());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        begun.elapsed()
+    }
+
+    /// The value of an expression in the page.
+    ///
+    /// # Panics
+    /// If it throws.
+    pub fn value(&mut self, expression: &str) -> Value {
+        let parameters = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
+        let result = self.call("Runtime.evaluate", &parameters);
+        assert!(result["exceptionDetails"].is_null(), "{expression}: {}", result["exceptionDetails"]);
+        result["result"]["value"].clone()
+    }
+
+    /// Presses a key in the element that has the focus, and waits for the next frame.
+    pub fn press(&mut self, key: &str, code: u32) {
+        for kind in ["keyDown", "keyUp"] {
+            let event = json!({"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code});
+            self.call("Input.dispatchKeyEvent", &event);
+        }
+        self.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))");
+    }
+
+    /// Exceptions, messages of the console and failed loads since the page was opened.
+    #[must_use]
+    pub fn complaints(&self) -> Vec<String> {
+        let is_one = |event: &&Value| {
+            let kinds = ["Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded", "Network.loadingFailed"];
+            kinds.iter().any(|kind| event["method"] == *kind)
+        };
+        self.events.iter().filter(is_one).map(Value::to_string).collect()
+    }
+
+    /// The addresses that the page requested since it was opened, with its own.
+    #[must_use]
+    pub fn requests(&self) -> Vec<String> {
+        let events = self.events.iter().filter(|event| event["method"] == "Network.requestWillBeSent");
+        events.map(|event| event["params"]["request"]["url"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,148 @@
+//! Does a page with sliders work in a browser? (`make test-browser`)
+
+use lanemark_checks::browser::{Browser, is_here};
+use lanemark_checks::live_page::{formula, module, predicted};
+use lanemark_checks::trials;
+use lanemark_checks::trials::{Available, run};
+use lanemark_record::Answer;
+use lanemark_report::html;
+use lanemark_units::figures::Unit;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use tempfile::TempDir;
+
+const PLATFORM: &str = "card-gen5-x16";
+const QUESTIONS: [&str; 2] = ["dma_read_bandwidth", "mmio_read_latency"];
+
+fn main() -> ExitCode {
+    let (_folder, page) = page();
+    let has_module = module(&std::fs::read_to_string(page).unwrap()).is_some();
+    let live = if has_module { Ok(()) } else { Err("the live part of pages: LANEMARK_LIVE=1".to_owned()) };
+    let available = Available::unless("LANEMARK_SKIPPED_BROWSER")
+        .and(&Available::new(live, "LANEMARK_REQUIRE_BROWSER"))
+        .and(&Available::new(is_here(), "LANEMARK_REQUIRE_BROWSER"));
+    run(trials!(available;
+        a_page_opens_soon_without_an_error_or_a_request,
+        a_key_moves_the_numbers_to_those_of_predict_within_a_frame,
+        a_link_restores_the_sliders_and_refuses_what_they_cannot_be,
+        a_slider_redraws_the_plot_in_light_and_dark,
+        nothing_is_wider_than_a_phone,
+        every_control_has_a_name_for_a_screen_reader,
+    )
+    .into())
+}
+
+fn page() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("page.html");
+    std::fs::write(&file, html(&predicted(PLATFORM, &QUESTIONS, &[]).unwrap(), &[]).unwrap()).unwrap();
+    (folder, file)
+}
+
+/// The figures of the formulas of the first question, as `lanemark predict` prints them.
+fn expected(with: &[(&str, &str)]) -> Vec<String> {
+    let with: Vec<(String, String)> = with.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let record = predicted(PLATFORM, &QUESTIONS, &with).unwrap();
+    let of_first = record.answers.iter().filter(|answer| answer.question == QUESTIONS[0]);
+    let text = |answer: &Answer| Unit::GigabytesPerSecond.figure(formula(answer).unwrap());
+    of_first.map(text).collect()
+}
+
+/// The changed figures in the table of the page.
+fn shown(browser: &mut Browser) -> Vec<String> {
+    let cells = browser.value("Array.from(document.querySelectorAll('.live-figures tbody tr'), (row) => row.cells[4].textContent)");
+    cells.as_array().unwrap().iter().map(|cell| cell.as_str().unwrap().to_owned()).collect()
+}
+
+fn a_page_opens_soon_without_an_error_or_a_request() {
+    let (_folder, file) = page();
+    let mut browser = Browser::start(1200, false);
+    let took = (0..3).map(|_| browser.open(&file, "")).min().unwrap();
+    assert!(took.as_millis() < 1000, "{took:?}");
+    assert_eq!(browser.complaints(), [""; 0]);
+    assert_eq!(browser.requests(), [format!("file://{}", file.display())]);
+    assert_eq!(shown(&mut browser), expected(&[]));
+}
+
+fn a_key_moves_the_numbers_to_those_of_predict_within_a_frame() {
+    let (_folder, file) = page();
+    let mut browser = Browser::start(1200, false);
+    browser.open(&file, "");
+    browser.value("document.querySelector('[name=\"link.width_lanes\"]').focus()");
+    let mut took = Vec::new();
+    for lanes in ["12", "8", "4"] {
+        browser.press("ArrowLeft", 37);
+        assert_eq!(shown(&mut browser), expected(&[("link.width_lanes", lanes)]), "{lanes} lanes");
+        let ms = browser.value("Number(document.querySelector('[data-live]').dataset.tookMs)");
+        took.push(ms.as_f64().unwrap());
+    }
+    browser.press("Tab", 9);
+    browser.press("ArrowLeft", 37);
+    assert_eq!(shown(&mut browser), expected(&[("link.width_lanes", "4"), ("link.mps_bytes", "256")]));
+    took.sort_by(f64::total_cmp);
+    assert!(took[1] < 16.0, "{took:?} ms");
+    browser.value("document.querySelector('.reset').click()");
+    assert_eq!(shown(&mut browser), expected(&[]));
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+fn a_link_restores_the_sliders_and_refuses_what_they_cannot_be() {
+    let (_folder, file) = page();
+    let mut browser = Browser::start(1200, false);
+    browser.open(&file, "#what-if:card-gen5-x16:link.width_lanes=2,dma.send_buffers=1");
+    assert_eq!(shown(&mut browser), expected(&[("link.width_lanes", "2"), ("dma.send_buffers", "1")]));
+    browser.value("document.querySelector('[name=\"link.width_lanes\"]').dispatchEvent(new Event('change', {bubbles: true}))");
+    assert_eq!(browser.value("location.hash"), "#what-if:card-gen5-x16:link.width_lanes=2,dma.send_buffers=1");
+    browser.open(&file, "#what-if:card-gen5-x16:link.width_lanes=3,nothing=1");
+    let state = browser.value("document.querySelector('.live-state').textContent");
+    assert!(state.as_str().unwrap().ends_with("values that this page does not: link.width_lanes=3, nothing=1"), "{state}");
+    assert_eq!(shown(&mut browser), expected(&[]));
+    browser.open(&file, "#what-if:%");
+    assert_eq!(browser.complaints(), [""; 0], "a broken link is ignored");
+}
+
+/// A hash of the pixels of the first plot, and the number of colours in it.
+const PIXELS: &str = "(() => {
+    const canvas = document.querySelector('.plot canvas');
+    const pixels = new Uint32Array(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.buffer);
+    return [pixels.reduce((hash, pixel) => (Math.imul(hash, 31) + pixel) | 0, 7), new Set(pixels).size];
+})()";
+
+fn a_slider_redraws_the_plot_in_light_and_dark() {
+    let (_folder, file) = page();
+    for is_dark in [false, true] {
+        let mut browser = Browser::start(1200, is_dark);
+        browser.open(&file, "");
+        let before = browser.value(PIXELS);
+        assert!(before[1].as_u64().unwrap() > 20, "the plot is blank: {before}");
+        browser.value("document.querySelector('[name=\"link.width_lanes\"]').focus()");
+        browser.press("ArrowLeft", 37);
+        let moved = browser.value(PIXELS);
+        assert_ne!(moved, before, "no curve has moved");
+        browser.press("ArrowRight", 39);
+        assert_eq!(browser.value(PIXELS), before, "the curve has not moved back");
+    }
+}
+
+fn nothing_is_wider_than_a_phone() {
+    let (_folder, file) = page();
+    let mut browser = Browser::start(360, true);
+    browser.open(&file, "");
+    assert_eq!(browser.value("document.documentElement.scrollWidth"), 360);
+}
+
+fn every_control_has_a_name_for_a_screen_reader() {
+    let (_folder, file) = page();
+    let mut browser = Browser::start(1200, false);
+    browser.open(&file, "");
+    let tree = browser.call("Accessibility.getFullAXTree", &serde_json::json!({}));
+    let mut controls = 0;
+    for node in tree["nodes"].as_array().unwrap() {
+        let role = node["role"]["value"].as_str().unwrap_or_default();
+        if ["slider", "combobox", "button", "checkbox"].contains(&role) {
+            controls += 1;
+            assert!(!node["name"]["value"].as_str().unwrap_or_default().is_empty(), "{node}");
+        }
+    }
+    assert!(controls > 15, "{controls}");
+}
