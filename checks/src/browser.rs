@@ -109,7 +109,8 @@ impl Browser {
         self.events.clear();
         let begun = Instant::now();
         self.call("Page.navigate", &json!({"url": format!("file://{}{fragment}", file.display())}));
-        let ready = "document.readyState === 'complete' && document.querySelector('[data-live]')?.dataset.isReady === 'true'";
+        let ready =
+            "document.readyState === 'complete' && document.querySelector('[data-live]')?.dataset.isReady === 'true'";
         while self.value(ready) != true {
             assert!(begun.elapsed() < PATIENCE, "the sliders do not work: {:?}", self.complaints());
             std::thread::sleep(Duration::from_millis(5));
@@ -141,7 +142,8 @@ impl Browser {
     #[must_use]
     pub fn complaints(&self) -> Vec<String> {
         let is_one = |event: &&Value| {
-            let kinds = ["Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded", "Network.loadingFailed"];
+            let kinds =
+                ["Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded", "Network.loadingFailed"];
             kinds.iter().any(|kind| event["method"] == *kind)
         };
         self.events.iter().filter(is_one).map(Value::to_string).collect()

@@ -41,7 +41,8 @@ fn page() -> (TempDir, PathBuf) {
 
 /// The figures of the formulas of the first question, as `lanemark predict` prints them.
 fn expected(with: &[(&str, &str)]) -> Vec<String> {
-    let with: Vec<(String, String)> = with.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let with: Vec<(String, String)> =
+        with.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let record = predicted(PLATFORM, &QUESTIONS, &with).unwrap();
     let of_first = record.answers.iter().filter(|answer| answer.question == QUESTIONS[0]);
     let text = |answer: &Answer| Unit::GigabytesPerSecond.figure(formula(answer).unwrap());
@@ -50,7 +51,8 @@ fn expected(with: &[(&str, &str)]) -> Vec<String> {
 
 /// The changed figures in the table of the page.
 fn shown(browser: &mut Browser) -> Vec<String> {
-    let cells = browser.value("Array.from(document.querySelectorAll('.live-figures tbody tr'), (row) => row.cells[4].textContent)");
+    let cells = browser
+        .value("Array.from(document.querySelectorAll('.live-figures tbody tr'), (row) => row.cells[4].textContent)");
     cells.as_array().unwrap().iter().map(|cell| cell.as_str().unwrap().to_owned()).collect()
 }
 
@@ -91,11 +93,16 @@ fn a_link_restores_the_sliders_and_refuses_what_they_cannot_be() {
     let mut browser = Browser::start(1200, false);
     browser.open(&file, "#what-if:card-gen5-x16:link.width_lanes=2,dma.send_buffers=1");
     assert_eq!(shown(&mut browser), expected(&[("link.width_lanes", "2"), ("dma.send_buffers", "1")]));
-    browser.value("document.querySelector('[name=\"link.width_lanes\"]').dispatchEvent(new Event('change', {bubbles: true}))");
+    browser.value(
+        "document.querySelector('[name=\"link.width_lanes\"]').dispatchEvent(new Event('change', {bubbles: true}))",
+    );
     assert_eq!(browser.value("location.hash"), "#what-if:card-gen5-x16:link.width_lanes=2,dma.send_buffers=1");
     browser.open(&file, "#what-if:card-gen5-x16:link.width_lanes=3,nothing=1");
     let state = browser.value("document.querySelector('.live-state').textContent");
-    assert!(state.as_str().unwrap().ends_with("values that this page does not: link.width_lanes=3, nothing=1"), "{state}");
+    assert!(
+        state.as_str().unwrap().ends_with("values that this page does not: link.width_lanes=3, nothing=1"),
+        "{state}"
+    );
     assert_eq!(shown(&mut browser), expected(&[]));
     browser.open(&file, "#what-if:%");
     assert_eq!(browser.complaints(), [""; 0], "a broken link is ignored");

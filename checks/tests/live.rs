@@ -44,13 +44,14 @@ fn every_slider_predicts_what_predict_does() {
     let (points, mut live) = (points(&base), Live::of(base.targets[0].platform.as_ref().unwrap()).unwrap());
     let (mut compared, mut moved) = (0, 0);
     for slider in live.sliders().iter().filter(|slider| slider.place.is_some()) {
-        for value in positions(slider, 10) {
+        for value in positions(slider, 20) {
             let record = predicted(PLATFORM, &QUESTIONS, &[(slider.key.clone(), value.clone())])
                 .unwrap_or_else(|error| panic!("{}={value}: {error}", slider.key));
             let figures = live.figures(&[Change(slider.key.clone(), value.clone())], &points).unwrap();
             for ((point, figure), before) in points.iter().zip(figures).zip(&base.answers) {
                 let same = record.answers.iter().find(|answer| {
-                    (&answer.question, &answer.method, answer.size_bytes) == (&point.question, &point.method, point.size_bytes)
+                    (&answer.question, &answer.method, answer.size_bytes)
+                        == (&point.question, &point.method, point.size_bytes)
                 });
                 let what = format!("{}={value}: {} {}", slider.key, point.question, point.method);
                 assert_eq!(figure.as_ref().ok().map(|figure| figure.value), same.and_then(formula), "{what}");
@@ -59,7 +60,7 @@ fn every_slider_predicts_what_predict_does() {
             }
         }
     }
-    assert!(compared > 10_000 && moved > 1000, "{moved} of {compared} figures moved");
+    assert!(compared > 10_000 && moved > 500, "{moved} of {compared} figures moved");
 }
 
 fn an_absent_module_is_explained() {
@@ -106,13 +107,15 @@ fn the_module_moves_numbers_to_those_of_predict() {
     assert_eq!(panels.len(), QUESTIONS.len());
     assert_eq!(loaded.call("ask", &json!({"panel": 0, "points": [], "changes": []}))["problem"], "no page is open");
     assert_eq!(loaded.call("open_page", &json!({"platform": data["platform"], "panels": panels})), json!({}));
-    let named = data["sliders"].as_array().unwrap().iter().filter(|slider| {
-        !slider["label"].is_null() && !slider["place"].is_null()
-    });
+    let named = data["sliders"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|slider| !slider["label"].is_null() && !slider["place"].is_null());
     let mut compared = 0;
     for slider in named {
         let (key, values) = (slider["key"].as_str().unwrap(), slider["values"].as_array().unwrap());
-        for value in values.iter().step_by(6).chain(values.last()) {
+        for value in values.iter().step_by(12).chain(values.last()) {
             let value = value.as_str().unwrap();
             let record = predicted(PLATFORM, &QUESTIONS, &[(key.to_owned(), value.to_owned())]).unwrap();
             for (number, panel) in panels.iter().enumerate() {
