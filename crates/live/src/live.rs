@@ -56,11 +56,11 @@ impl Live {
         }
         let (methods, keys) = OfMethods::split(changes)?;
         let origin = || Origin::Assumed("a slider".to_owned());
-        let with = self.platform.with_texts(keys.iter().map(|Change(key, value)| (&**key, &**value, origin())))?;
-        if with != self.changed {
-            self.facts = lanemark_sim::facts(&with);
-            self.machine = FormulaMachine::new(&with, &self.facts);
-            self.changed = with;
+        let next = self.platform.with_texts(keys.iter().map(|Change(key, value)| (&**key, &**value, origin())))?;
+        if next != self.changed {
+            self.facts = lanemark_sim::facts(&next);
+            self.machine = FormulaMachine::new(&next, &self.facts);
+            self.changed = next;
         }
         self.methods = methods;
         self.changes = changes.to_vec();

@@ -15,12 +15,7 @@ fn every_case_of_every_question_is_found_again_by_its_method_and_size() {
                 let again = case_again(question, &facts, None, &case.method, case.size, case.alignment)
                     .unwrap_or_else(|| panic!("{name}: {} {} {}", question.name, case.method, case.size));
                 // Answers do not say which cores took part.
-                assert_eq!(
-                    lanemark_bench::Case { caller: case.caller, ..again },
-                    case,
-                    "{name}: {}",
-                    question.name
-                );
+                assert_eq!(lanemark_bench::Case { caller: case.caller, ..again }, case, "{name}: {}", question.name);
                 found += 1;
             }
             let launches = Method::Launch { kernels: 12_345, wait: HostWait::Finish, arguments: None, pinned: true };

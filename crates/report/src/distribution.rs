@@ -83,7 +83,9 @@ mod tests {
     fn every_sample_is_in_a_bar_and_too_few_samples_are_not_drawn() {
         let mut record = fixture::record();
         record.answers[0].samples_ns = (0..LEAST - 1).map(|sample| 10.0 + sample as f64).collect();
-        let drawn = |record| Panel::of(record).iter().filter_map(|panel| distributions(panel, "d")).collect::<Vec<_>>();
+        let drawn = |record: &lanemark_record::Record| {
+            Panel::of(record).iter().filter_map(|panel| distributions(panel, "d")).collect::<Vec<_>>()
+        };
         assert_eq!(drawn(&record).len(), 0);
         for answer in &mut record.answers {
             answer.samples_ns = (0..LEAST).map(|sample| 10.0 * 2_f64.powi(sample as i32)).collect();
