@@ -1,4 +1,4 @@
-//! A headless browser, told what to do over two pipes: the DevTools protocol.
+//! A headless browser, told what to do over two pipes: the `DevTools` protocol.
 
 use crate::root;
 use serde_json::{Value, json};

@@ -88,7 +88,7 @@ mod tests {
         };
         assert_eq!(drawn(&record).len(), 0);
         for answer in &mut record.answers {
-            answer.samples_ns = (0..LEAST).map(|sample| 10.0 * 2_f64.powi(sample as i32)).collect();
+            answer.samples_ns = (0..LEAST).map(|sample| 10.0 * (sample as f64).exp2()).collect();
         }
         let pictures = drawn(&record);
         assert!(!pictures.is_empty());
