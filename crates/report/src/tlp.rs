@@ -29,7 +29,7 @@ pub(crate) fn name(header: &Header) -> String {
 ///
 /// ```
 /// use lanemark_report::tlp_in_words;
-/// assert!(tlp_in_words(&[0x40, 0, 0, 1]).contains("short"), "{}", tlp_in_words(&[0x40, 0, 0, 1]));
+/// assert!(tlp_in_words(&[0x40, 0, 0, 1]).contains("12 B"), "{}", tlp_in_words(&[0x40, 0, 0, 1]));
 /// ```
 #[must_use]
 pub fn tlp_in_words(tlp: &[u8]) -> String {
