@@ -96,7 +96,7 @@ fn latency_of_a_gpu_grows_by_a_similar_step_with_each_doubling_of_the_size() {
 #[test]
 fn a_window_of_many_pages_costs_a_gpu_two_steps_of_latency() {
     let record = records().into_iter().find(|(name, _)| name == "h100-windows.json").unwrap().1;
-    let reach = record.findings.iter().find(|finding| finding.text.starts_with("IOTLB reach")).unwrap();
+    let reach = record.findings.iter().find(|finding| finding.question == "iotlb_reach").unwrap();
     for words in ["up to 2048 pages (128MiB) hit the IOTLB", "from 16384 pages (1GiB) on another 185 ns"] {
         assert!(reach.text.contains(words), "{}", reach.text);
     }

@@ -71,23 +71,16 @@ fn numbers<T: NativeType>(page: &DataPage, dictionary: Option<&DictPage>, value:
         NativePageState::RequiredDictionary(found) => {
             found.indexes.map(|index| value(found.dict[index.unwrap() as usize])).collect()
         }
-        _ => panic!("a number that may be null"),
+        NativePageState::Optional(levels, values) => there(levels, values.map(value)),
+        NativePageState::OptionalDictionary(levels, found) => {
+            there(levels, found.indexes.map(|index| value(found.dict[index.unwrap() as usize])))
+        }
     }
 }
 
-fn texts(page: &DataPage, dictionary: Option<&DictPage>) -> Vec<Value> {
-    let text = |bytes: &[u8]| Value::Text(String::from_utf8(bytes.to_vec()).unwrap());
-    let dictionary: Option<Vec<Value>> = dictionary.map(|page| {
-        // A length of four bytes before each.
-        let (mut rest, mut values) = (&page.buffer[..], Vec::new());
-        while let Some((length, behind)) = rest.split_first_chunk::<4>() {
-            let (bytes, behind) = behind.split_at(u32::from_le_bytes(*length) as usize);
-            values.push(text(bytes));
-            rest = behind;
-        }
-        values
-    });
-    let there = |levels: DefLevelsDecoder<'_>, mut values: Box<dyn Iterator<Item = Value> + '_>| match levels {
+/// The values of a page in which some may be null.
+fn there(levels: DefLevelsDecoder<'_>, mut values: impl Iterator<Item = Value>) -> Vec<Value> {
+    match levels {
         DefLevelsDecoder::Levels(levels, most) => {
             levels.map(|level| if level.unwrap() == most { values.next().unwrap() } else { Value::Null }).collect()
         }
@@ -110,16 +103,30 @@ fn texts(page: &DataPage, dictionary: Option<&DictPage>) -> Vec<Value> {
             }
             all
         }
-    };
+    }
+}
+
+fn texts(page: &DataPage, dictionary: Option<&DictPage>) -> Vec<Value> {
+    let text = |bytes: &[u8]| Value::Text(String::from_utf8(bytes.to_vec()).unwrap());
+    let dictionary: Option<Vec<Value>> = dictionary.map(|page| {
+        // A length of four bytes before each.
+        let (mut rest, mut values) = (&page.buffer[..], Vec::new());
+        while let Some((length, behind)) = rest.split_first_chunk::<4>() {
+            let (bytes, behind) = behind.split_at(u32::from_le_bytes(*length) as usize);
+            values.push(text(bytes));
+            rest = behind;
+        }
+        values
+    });
     match BinaryPageState::try_new(page, dictionary).unwrap() {
         BinaryPageState::Required(values) => values.map(|bytes| text(bytes.unwrap())).collect(),
         BinaryPageState::RequiredDictionary(found) => {
             found.indexes.map(|index| found.dict[index.unwrap() as usize].clone()).collect()
         }
-        BinaryPageState::Optional(levels, values) => there(levels, Box::new(values.map(|bytes| text(bytes.unwrap())))),
+        BinaryPageState::Optional(levels, values) => there(levels, values.map(|bytes| text(bytes.unwrap()))),
         BinaryPageState::OptionalDictionary(levels, found) => {
             let values = found.indexes.map(move |index| found.dict[index.unwrap() as usize].clone());
-            there(levels, Box::new(values))
+            there(levels, values)
         }
     }
 }
