@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Union
 from lanemark import _lanemark
 from lanemark._progress import Progress, shown
 from lanemark.errors import UsageError
-from lanemark.platform import Platform, flat, text_of
+from lanemark.platform import Platform, flat, plain, text_of
 from lanemark.record import Record
 
 if TYPE_CHECKING:
@@ -120,8 +120,7 @@ def words(function: str, options: Mapping[str, Any], command: str = "bench") -> 
     >>> words("bench", {"sizes": [64, "4K"], "random": True, "twin": None, "with_": {"dma": {"tags": [32, 64]}}})
     ['--sizes=64,4K', '--random', '--with=dma.tags=32,64']
     """
-    # A number of NumPy is one of Python.
-    options = {key: value.item() if type(value).__name__ == "bool_" else value for key, value in options.items()}
+    options = {key: plain(value) for key, value in options.items()}
     known = [name for name in _lanemark.option_names(command) if name not in NOT_HERE]
     said: list[str] = []
     for key, value in options.items():

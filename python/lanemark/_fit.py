@@ -94,9 +94,10 @@ def _data(data: Data, tool: str | None) -> tuple[str, Any]:
     if isinstance(data, Record):
         return "record", data._native
     # A table of pandas or Polars, too.
+    frame: Any = data
     if isinstance(data, Mapping) or hasattr(data, "columns"):
-        names = list(data if isinstance(data, Mapping) else data.columns)
-        return "table", _csv({name: list(data[name]) for name in names})
+        names = list(data if isinstance(data, Mapping) else frame.columns)
+        return "table", _csv({name: list(frame[name]) for name in names})
     path = os.fspath(data)
     if tool is None and not path.lower().endswith(".csv"):
         return path, Record.load(path)._native

@@ -167,11 +167,14 @@ def flat(keys: Keys, prefix: str = "") -> list[tuple[str, str]]:
     return pairs
 
 
+def plain(value: Any) -> Any:
+    """A number of NumPy as one of Python; other values as they are."""
+    return value.item() if hasattr(value, "item") and hasattr(value, "dtype") and value.ndim == 0 else value
+
+
 def text_of(value: Any) -> str:
     """A value, or a list of values, as the command reads it."""
-    # A number of NumPy.
-    if hasattr(value, "item") and not hasattr(value, "__len__"):
-        value = value.item()
+    value = plain(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer():
