@@ -51,6 +51,6 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!(rows(path).unwrap(), all);
     let table = SweepTable::of(&all);
     assert_eq!(table.rows(), keys.len() + 1);
-    assert_eq!(table.json_lines().unwrap().iter().filter(|byte| **byte == b'\n').count(), table.rows());
-    assert!(!table.csv().unwrap().is_empty() && !table.parquet().unwrap().is_empty());
+    assert_eq!(table.table().json_lines().unwrap().iter().filter(|byte| **byte == b'\n').count(), table.rows());
+    assert!(!table.table().csv().unwrap().is_empty() && !table.table().parquet("sweep").unwrap().is_empty());
 });
