@@ -6,6 +6,7 @@ mod incomparable;
 mod named;
 
 use between_runs::{Figures, LEVEL, Ratio, Unusable, correct_for_number};
+pub(crate) use group::is_same;
 use group::{Group, grouped};
 pub use incomparable::Incomparable;
 use incomparable::{check, refuse_twice, same_kind};

@@ -8,6 +8,7 @@
 //! Source: Rosner, Percentage Points for a Generalized ESD Many-Outlier Procedure, Technometrics 25 (1983); the limit is
 //! written here as that of the distance from the mean of the others, which is the same test.
 
+use crate::compare::is_same;
 use lanemark_record::diagnosis::{Diagnosis, Finding, Function};
 use lanemark_record::fleet::{Fleet, Machine, OnlyHere, Outlier, SCHEMA};
 use lanemark_record::{Answer, Record, Summary, Tool};
@@ -152,15 +153,6 @@ fn grouped(members: &[FleetMember]) -> Vec<Group<'_>> {
         }
     }
     groups.into_iter().map(|(_, group)| group).collect()
-}
-
-fn is_same(one: &Answer, other: &Answer) -> bool {
-    one.question == other.question
-        && one.method == other.method
-        && one.size_bytes == other.size_bytes
-        && one.alignment_bytes == other.alignment_bytes
-        && one.quantity == other.quantity
-        && one.cores() == other.cores()
 }
 
 /// Findings of a machine of which fewer than half of the other diagnoses have the check, at a function of the same class;

@@ -4,7 +4,8 @@ use crate::compare::between_runs::{Figures, Unusable};
 use crate::compare::named::{Named, kind};
 use lanemark_record::{Alone, Answer, Side, TargetKind};
 
-fn is_same(before: &Answer, after: &Answer) -> bool {
+/// Whether two answers are of the same question, method, size, alignment, quantity and cores.
+pub(crate) fn is_same(before: &Answer, after: &Answer) -> bool {
     before.question == after.question
         && before.method == after.method
         && before.size_bytes == after.size_bytes
