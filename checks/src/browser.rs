@@ -27,7 +27,7 @@ pub struct Browser {
 /// Whether the browser has been unpacked, or the reason why not.
 ///
 /// # Errors
-/// What would unpack it.
+/// Name of the missing program, and the command that unpacks it.
 pub fn is_here() -> Result<(), String> {
     if root().join(PROGRAM).exists() { Ok(()) } else { Err("a browser: make test-browser".to_owned()) }
 }
@@ -159,7 +159,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The browser may have ended already: then there is nothing to kill.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -38,11 +38,8 @@ class Question(NamedTuple):
 Asked = Union[str, Question, Iterable[Union[str, Question]]]
 
 
-class Options(TypedDict, total=False):
-    """Options of `bench`, `simulate` and `predict`: those of the command, with underscores.
-
-    The command describes each: `lanemark bench --help`. A list is given as a list or as text (`"64,4K"`).
-    """
+class _Variants(TypedDict, total=False):
+    """Options that select the variants of a question."""
 
     sizes: Sizes
     memory_type: Names
@@ -60,12 +57,21 @@ class Options(TypedDict, total=False):
     channels: int
     matrix: Names
     cores: Union[str, int, Iterable[int]]
-    #: Changed keys of the platform: `{"dma.tags": [32, 64]}` or `{"dma": {"tags": 64}}`. Several values give a target each.
+    #: Changed keys of the platform: `{"dma.tags": 64}` or `{"dma": {"tags": 64}}`. Except for `trace`, a list of values makes a
+    #: target for each.
     with_: Mapping[str, Any]
-    zip: bool
     fault: Names
-    setpci: Names
     iterations: int
+
+
+class Options(_Variants, total=False):
+    """Options of `bench`, `simulate` and `predict`: those of the command, with underscores.
+
+    The command describes each: `lanemark bench --help`. A list is given as a list or as text (`"64,4K"`).
+    """
+
+    zip: bool
+    setpci: Names
     no_fast_forward: bool
     what_if: bool
     twin: str
@@ -81,29 +87,9 @@ class Options(TypedDict, total=False):
     emulated: bool
 
 
-class TraceOptions(TypedDict, total=False):
+class TraceOptions(_Variants, total=False):
     """Options of `trace`: those of the command, with underscores."""
 
-    sizes: Sizes
-    memory_type: Names
-    access: Union[int, str, Iterable[Union[int, str]]]
-    fence: Names
-    align: Union[int, Iterable[int]]
-    region: str
-    flows: Names
-    window: Union[int, str]
-    random: bool
-    stride: Union[int, str]
-    outstanding: int
-    cache_state: str
-    socket: str
-    channels: int
-    matrix: Names
-    cores: Union[str, int, Iterable[int]]
-    #: Changed keys of the platform: `{"dma.tags": 64}` or `{"dma": {"tags": 64}}`.
-    with_: Mapping[str, Any]
-    fault: Names
-    iterations: int
     dllps: bool
 
 

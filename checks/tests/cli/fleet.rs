@@ -80,7 +80,7 @@ fn a_machine_that_hangs_is_left_after_the_timeout() {
     let outcome = folder.run(&["fleet", "run", "hosts.toml", "--timeout", "0.5"]);
     assert_eq!(outcome.code, Some(1), "{}", outcome.err);
     assert!(outcome.out.contains("no answer within 0.5 s"), "{}", outcome.out);
-    // What the command started is gone, too.
+    // The process that the command started has ended, too.
     let left = std::process::Command::new("pgrep").args(["-f", "sleep 1234.5"]).output();
     assert!(left.is_ok_and(|left| left.stdout.is_empty()), "a process is left");
 }

@@ -8,7 +8,7 @@ use lanemark_units::figures::Unit;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What the script sends first: a platform and the panels of its answers.
+/// First message of the script of the page: a platform and the panels of its answers.
 #[derive(Debug, Deserialize)]
 struct Opened {
     platform: Value,
@@ -22,7 +22,7 @@ struct Panel {
     points: Vec<Point>,
 }
 
-/// What the script sends when a slider has moved.
+/// Message of the script of the page after a slider has moved.
 #[derive(Debug, Deserialize)]
 struct Asked {
     panel: usize,

@@ -9,13 +9,13 @@ use std::time::Duration;
 /// Longest time between two looks at signals.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A step of the work: steps done, all steps, and what is done; `None` leaves a number as it was.
+/// A step of the work: steps done, all steps, and the question in progress; `None` leaves a value as it was.
 pub struct Step {
     /// Steps done.
     pub done: Option<f64>,
     /// All steps.
     pub all: Option<f64>,
-    /// What is done.
+    /// Name of the question and the target in progress.
     pub what: Option<String>,
 }
 

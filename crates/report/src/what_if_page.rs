@@ -30,7 +30,7 @@ pub(crate) struct WhatIfPage {
     pub(crate) left_out: usize,
     /// Reason why there are no sliders.
     pub(crate) because: Option<String>,
-    /// What the script needs.
+    /// Input of the script of the page: the platform and the points of its panels.
     data: Value,
 }
 

@@ -215,7 +215,7 @@ impl Job {
     /// Prepares the next request, if there is one.
     #[inline]
     pub fn advance(&mut self) {
-        // Most transfers have several requests, one behind the other.
+        // Within a transfer, the next request continues where the last one ended; this is the usual case.
         if !self.is_mixed
             && let Some(chunk) = self.pieces.next()
         {
