@@ -241,7 +241,7 @@ fn not_a_log(path: &Path, line: usize) -> RecordError {
 fn not_a_key(path: &Path, line: usize, key: &str) -> RecordError {
     let key: String = key.chars().take(KEY_DIGITS + 1).collect();
     let message = format!(
-        "the key '{key}' must have {KEY_DIGITS} hexadecimal digits in lower case; remove the line to run its point again"
+        "the key {key:?} must have {KEY_DIGITS} hexadecimal digits in lower case; remove the line to run its point again"
     );
     RecordError::Malformed { path: path.to_owned(), line, column: 1, message }
 }
@@ -351,6 +351,7 @@ mod tests {
             (format!("{good}{short}"), 2),
             (format!("{good}{upper}"), 2),
             (format!("{good}{{\"key\":\"12\"}}\n"), 2),
+            (format!("{good}{}", good.replacen("00", r"\n\u2028", 1)), 2),
             (format!("{good}{}", good.replace("\"by\"", "\"bye\"")), 2),
             (format!("{good}{}", good.replace("\"by\"", r#""b\n\u001b\u2028y""#)), 2),
             (format!("{good}{{\"key\":\"1\n"), 2),
