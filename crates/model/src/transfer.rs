@@ -39,6 +39,7 @@ mod pools;
 mod requested;
 mod root_complex;
 mod runs;
+mod spread;
 mod sum;
 mod terms;
 mod threads;

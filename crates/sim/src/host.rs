@@ -21,6 +21,7 @@ pub mod peer_forwarder;
 pub mod pins;
 pub mod program;
 pub mod rc_ingress;
+mod read_spread;
 pub mod root_complex;
 pub mod root_port;
 pub mod runtime;

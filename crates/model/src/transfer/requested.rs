@@ -151,7 +151,8 @@ impl Way<'_> {
         let memory = self.memory()?;
         // A core has just written it.
         let is_cached = memory.cached_lines() > 0;
-        let read = if is_cached { memory.cached_read_ns.value } else { memory.read_ns.value };
+        let dram = memory.read_ns.value + self.mean_spread(1);
+        let read = if is_cached { memory.cached_read_ns.value } else { dram };
         let block = u64::from(self.dma.descriptor_bytes.value);
         let place = self.base + self.transfer.window.place(nth, self.transfer.bytes);
         Some(Fetched {

@@ -9,10 +9,14 @@ use lanemark_units::Ticks;
 use lanemark_wire::Chunk;
 
 impl Way<'_> {
-    /// From a read of host memory at the root port to its first completion.
+    /// Mean time from a read of host memory at the root port to its first completion.
     pub(super) fn memory_read(&self, chunk: Chunk) -> Option<Ticks> {
         let memory = self.memory()?;
-        Some(if self.is_cached(chunk) { memory.cached_read_ns.value } else { memory.read_ns.value })
+        Some(if self.is_cached(chunk) {
+            memory.cached_read_ns.value
+        } else {
+            memory.read_ns.value + self.mean_spread(self.spread_lines(chunk))
+        })
     }
 
     /// Whether the last-level cache holds all bytes of this request.

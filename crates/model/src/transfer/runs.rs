@@ -168,6 +168,7 @@ impl Way<'_> {
                 least_engine: engine,
                 most_engine: engine,
                 beyond: Ticks::ZERO,
+                spread_lines: 0,
                 queued: Ticks::ZERO,
                 ahead: Ticks::ZERO,
             });
@@ -175,6 +176,7 @@ impl Way<'_> {
             so_far.least_bytes = so_far.least_bytes.min(chunk.bytes);
             so_far.request_beats += request_beats;
             so_far.least_request_beats = so_far.least_request_beats.min(request_beats);
+            so_far.spread_lines += piece.spread_lines;
             so_far.queued += piece.queued.beats;
             so_far.ahead = so_far.ahead.max(piece.queued.ahead);
             so_far.engine += engine;

@@ -66,6 +66,8 @@ pub(super) struct Sum {
     pub(super) root_loops: Ticks,
     pub(super) root_loop: Ticks,
     pub(super) root_way: Ticks,
+    /// Lines read from DRAM, if their latencies are spread.
+    pub(super) spread_lines: u64,
     /// Beats of the user clock for all data packets, and the maximum part of them that the FIFO lets run ahead.
     pub(super) queued: Ticks,
     pub(super) ahead: Ticks,
@@ -119,6 +121,7 @@ impl Sum {
             root_loops: self.root_loops + next.root_loops,
             root_loop: self.root_loop.min(next.root_loop),
             root_way: self.root_way.min(next.root_way),
+            spread_lines: self.spread_lines + next.spread_lines,
             queued: self.queued + next.queued,
             ahead: self.ahead.max(next.ahead),
             least_engine: self.least_engine.min(next.least_engine),

@@ -38,9 +38,11 @@ impl Way<'_> {
     /// The largest term of `times` repetitions of these requests, until the tag of the last one is free.
     pub(super) fn terms_until_free(&self, sum: &Sum, times: f64) -> Largest {
         let step = if self.channels == 1 { sum.least_engine } else { sum.least_request_beats };
-        let waits = self.waits(sum, times, step);
-        let since_first = self.since_first(sum, times, step).into_iter().chain(in_all(&waits));
-        let terms = self.of_engine(sum, times).into_iter().chain(since_first);
+        let waits = self.waits(sum, times, step, 0.0);
+        let late = self.late(sum, times, step, &waits);
+        let waits = if late > 0.0 { self.waits(sum, times, step, late) } else { waits };
+        let since_first = self.since_first(sum, times, step, late).into_iter().chain(in_all(&waits));
+        let terms = self.of_engine(sum, times, late).into_iter().chain(since_first);
         let mut largest = Largest::of(terms);
         if self.transfer.verb == Verb::Load {
             // As if every read held its tag for as long as the longest of them.
@@ -72,11 +74,23 @@ impl Way<'_> {
             // A credit may return during a pause of the link, or after it.
             Bound::Credits if self.pauses_on_link() => largest.blurred(),
             Bound::Tags if self.hold_tags_unlike(sum, times) => largest.blurred(),
+            // Reads of different latency start those of the next round at different times, which no term models.
+            Bound::Tags if late > 0.005 * largest.ns => largest.blurred(),
             _ if largest.ns > 100.0 * stops => largest,
             Bound::Engine => largest.without(stops),
             _ => largest.blurred(),
         };
         largest.named(bound)
+    }
+
+    /// Time by which the last data are later than those of a single read, because it waits for the slowest lines of all.
+    fn late(&self, sum: &Sum, times: f64, step: Ticks, waits: &[(f64, Wait)]) -> f64 {
+        let Some(spread) = self.spread(sum, times) else { return 0.0 };
+        let n = sum.requests as f64 * times;
+        let terms = self.of_engine(sum, times, 0.0).into_iter().chain(self.since_first(sum, times, step, 0.0));
+        let terms = terms.chain(in_all(waits));
+        let interval = (Largest::of(terms).ns - sum.latency.as_ns()) / (n - 1.0);
+        spread.late(n, interval)
     }
 
     /// The bound of requests whose time is `largest`: the engine only if its time for them is most of it, and not the way
@@ -92,12 +106,14 @@ impl Way<'_> {
 
     /// Terms that count from the first request, independent of the engine.
     pub(super) fn behind_first(&self, sum: &Sum) -> Vec<(Bound, f64)> {
-        let waits = self.waits(sum, 1.0, Ticks::ZERO);
-        self.since_first(sum, 1.0, Ticks::ZERO).into_iter().chain(in_all(&waits)).collect()
+        let waits = self.waits(sum, 1.0, Ticks::ZERO, 0.0);
+        let late = self.late(sum, 1.0, Ticks::ZERO, &waits);
+        let waits = if late > 0.0 { self.waits(sum, 1.0, Ticks::ZERO, late) } else { waits };
+        self.since_first(sum, 1.0, Ticks::ZERO, late).into_iter().chain(in_all(&waits)).collect()
     }
 
-    /// Engine time of all requests, and the buffers between engine and link.
-    fn of_engine(&self, sum: &Sum, times: f64) -> [(Bound, f64); 6] {
+    /// Engine time of all requests, and the buffers between engine and link. `late`: see [`Way::late`].
+    fn of_engine(&self, sum: &Sum, times: f64, late: f64) -> [(Bound, f64); 6] {
         let n = sum.requests as f64 * times;
         let all = |sum: Ticks| times * sum.as_ns();
         let channels = f64::from(self.channels);
@@ -107,12 +123,12 @@ impl Way<'_> {
         let buffers = f64::from(self.dma.send_buffers.value) * channels;
         let besides = self.first(sum) + sum.besides_memory.as_ns();
         [
-            (Bound::Engine, busiest + last_way.as_ns()),
-            (Bound::Engine, all(sum.request_beats) + sum.shortest.as_ns()),
-            (Bound::Engine, n * self.dma.shared_request_ns.value.as_ns() + sum.shortest.as_ns()),
-            (Bound::Tags, all(sum.latencies) / self.most_under_way()),
-            (Bound::Tags, self.in_places(sum, times)),
-            (Bound::SendBuffers, besides + ((n - 1.0) / buffers).floor() * sum.to_link.as_ns()),
+            (Bound::Engine, busiest + last_way.as_ns() + late),
+            (Bound::Engine, all(sum.request_beats) + sum.shortest.as_ns() + late),
+            (Bound::Engine, n * self.dma.shared_request_ns.value.as_ns() + sum.shortest.as_ns() + late),
+            (Bound::Tags, all(sum.latencies) / self.most_under_way() + late),
+            (Bound::Tags, self.in_places(sum, times) + late),
+            (Bound::SendBuffers, besides + late + ((n - 1.0) / buffers).floor() * sum.to_link.as_ns()),
         ]
     }
 
@@ -125,12 +141,17 @@ impl Way<'_> {
         (times * sum.latencies.as_ns() + between) / most
     }
 
-    /// Terms that count from the first request, with `step` as the minimum interval between requests.
-    fn since_first(&self, sum: &Sum, times: f64, step: Ticks) -> [(Bound, f64); 9] {
+    /// Terms that count from the first request, with `step` as the minimum interval between requests. `late`: see
+    /// [`Way::late`].
+    fn since_first(&self, sum: &Sum, times: f64, step: Ticks, late: f64) -> [(Bound, f64); 9] {
         let n = sum.requests as f64 * times;
         let all = |sum: Ticks| times * sum.as_ns();
         let (first, tags) = (self.first(sum), self.most_under_way());
-        let besides_memory = first + sum.besides_memory.as_ns();
+        let besides_memory = first + sum.besides_memory.as_ns() + late;
+        // What is behind memory starts with the first data, which need not be those of the first request.
+        let (spread, arrival) = (self.spread(sum, times), step.max(self.pace()).max(self.root_pace()).as_ns());
+        let early_by = |busy_ns: f64| spread.map_or(0.0, |spread| spread.early(arrival, busy_ns));
+        let early = |busy: Ticks| early_by(all(busy) / n);
         let between = if tags.is_finite() {
             self.dllps_between(n, tags, all(sum.link), (sum.most_link + sum.most_link.max(sum.most_engine)).as_ns())
         } else {
@@ -147,6 +168,8 @@ impl Way<'_> {
         let is_limited = self.transfer.outstanding.is_some_and(|most| most > 1 && most <= self.dma.tags.value);
         let apart = if is_limited { self.between_places(sum).as_ns() } else { 0.0 };
         let round = sum.latency.as_ns() + apart;
+        // The first tags are released by the fastest of the first reads, or their data arrive first.
+        let first_round = first_round - if rounds > 0.0 { early(sum.latencies) } else { early_by(step.as_ns()) };
         let in_rounds = if tags.is_finite() { first_round + rounds * round + rest * step.as_ns() } else { 0.0 };
         let root_tags = f64::from(self.platform.root_complex.peer_tags.value);
         let root_rounds = ((sum.root_reads as f64 * times - 1.0) / root_tags).floor().max(0.0);
@@ -154,7 +177,7 @@ impl Way<'_> {
         // Until data reach the FIFO, or from the last data that leave it.
         let at_queue = match self.transfer.verb {
             Verb::Store => (sum.least_engine + sum.shortest).as_ns(),
-            Verb::Load => first + sum.before_beats.as_ns(),
+            Verb::Load => first + sum.before_beats.as_ns() - early(sum.queued),
         };
         // Nothing waits for the memory time of the last one.
         let last_of_lines = if self.channels == 1 { sum.last_of_lines } else { sum.most_of_lines };
@@ -162,8 +185,11 @@ impl Way<'_> {
         // With out-of-order completion, the time after the last one is unknown.
         let last_at_region = if self.channels == 1 { sum.last_at_region } else { sum.at_region };
         [
-            (Bound::Link, first + all(sum.link) + between + (sum.before_link + sum.behind_link).as_ns()),
-            (Bound::Device, first + all(sum.beats) + sum.before_beats.as_ns()),
+            (
+                Bound::Link,
+                first + all(sum.link) + between + (sum.before_link + sum.behind_link).as_ns() - early(sum.link),
+            ),
+            (Bound::Device, first + all(sum.beats) + sum.before_beats.as_ns() - early(sum.beats)),
             (Bound::Device, first + (times - 1.0) * sum.at_region.as_ns() + last_at_region.as_ns()),
             (Bound::Memory, besides_memory + (n - 1.0) * self.pace().as_ns() + of_lines),
             (Bound::RootComplex, besides_memory + (n - 1.0) * self.root_pace().as_ns()),
@@ -174,11 +200,11 @@ impl Way<'_> {
         ]
     }
 
-    /// Waiting times on links, each with the remaining path of the waiting packet.
-    fn waits(&self, sum: &Sum, times: f64, step: Ticks) -> Vec<(f64, Wait)> {
+    /// Waiting times on links, each with the remaining path of the waiting packet. `late`: see [`Way::late`].
+    fn waits(&self, sum: &Sum, times: f64, step: Ticks, late: f64) -> Vec<(f64, Wait)> {
         let first = self.first(sum);
         let requests = self.waits_of_requests(sum, times, step).into_iter();
-        let requests = requests.map(|wait| (first + sum.besides_memory.as_ns(), wait));
+        let requests = requests.map(|wait| (first + sum.besides_memory.as_ns() + late, wait));
         let others = self.waits_of_others(sum, times).into_iter();
         requests.chain(others.map(|wait| (first + sum.root_way.as_ns(), wait))).collect()
     }

@@ -72,6 +72,8 @@ pub(super) struct Piece {
     pub(super) root_loops: Ticks,
     pub(super) root_loop: Ticks,
     pub(super) root_way: Ticks,
+    /// Lines read from DRAM, if their latencies are spread.
+    pub(super) spread_lines: u64,
     /// Packets of the request at the FIFO.
     pub(super) queued: Queued,
 }
@@ -277,6 +279,7 @@ impl<'a> Way<'a> {
             root_loops,
             root_loop,
             root_way,
+            spread_lines: 0,
             queued,
         })
     }
@@ -395,6 +398,7 @@ impl<'a> Way<'a> {
             root_loops: if self.is_split_at_root() { loops.iter().copied().sum() } else { Ticks::ZERO },
             root_loop: loops.iter().copied().min()?,
             root_way: until_end + pieces.iter().map(region_beats).min()? + behind + shortest?,
+            spread_lines: if self.transfer.partner == Partner::Host { self.spread_lines(chunk) } else { 0 },
             queued: Queued::reads(self.platform, &payloads),
         })
     }

@@ -10,8 +10,12 @@ section! {
         address_bytes: u64 = Kind::Size(0, HUGE), default "4294967296" because "most memory of a machine is above 4 GiB";
         /// Bytes mapped for devices.
         size_bytes: u64 = Kind::Size(4096, HUGE), default "1073741824" because "more than any cache holds";
-        /// From a read request at the root port to its first completion, from DRAM.
+        /// From a read request at the root port to its first completion, from DRAM; the shortest time if
+        /// `read_spread_ns` is not 0.
         read_ns: Ticks = Kind::Ns(1e6), unknown 50.0 to 2000.0;
+        /// Spread of `read_ns`: mean of the additional time of a 64 B line from DRAM, distributed exponentially. A read
+        /// takes as long as the slowest of its lines, and reads overtake each other; 0 for none.
+        read_spread_ns: Ticks = Kind::Ns(1e6), default "0" because "all reads of DRAM have the same latency", unknown 2.0 to 500.0;
         /// Part of the last-level cache that serves reads and writes of devices, 16 ways; 0 without one.
         cache_bytes: u64 = Kind::Size(0, 1 << 30), default "0" because "all reads have the same latency";
         /// As `read_ns`, for a read whose lines are all in the cache; 0 for no difference.
@@ -88,6 +92,21 @@ impl Memory {
             while_written: Some(self.loaded_completion_bytes.value).filter(|bytes| *bytes > 0),
             full_lines: self.full_completion_lines.value.into(),
             full_from: self.full_completion_from_bytes.value,
+        }
+    }
+
+    /// Number of lines that an access touches.
+    ///
+    /// ```
+    /// use lanemark_platform::Memory;
+    /// assert_eq!([(0, 64), (0, 65), (60, 8), (4, 0)].map(|(address, bytes)| Memory::lines(address, bytes)), [1, 2, 2, 0]);
+    /// ```
+    #[must_use]
+    pub const fn lines(address: u64, bytes: u64) -> u64 {
+        if bytes == 0 {
+            0
+        } else {
+            address.saturating_add(bytes - 1) / Memory::LINE_BYTES - address / Memory::LINE_BYTES + 1
         }
     }
 

@@ -9,7 +9,8 @@
 //! are [due](RootPort::accept_due) and returns their credits, [`RootPort::answer`] splits read data into completions.
 //! Requests are not reordered, so a read returns earlier writes. Notifications to a core, by an awaited word, a
 //! message or a completion ([`RootPort::pushed_until`]), follow the earlier writes. A read that hits in the
-//! last-level cache may complete before an earlier one from DRAM.
+//! last-level cache may complete before an earlier one from DRAM, and so may one from DRAM if latencies are spread
+//! ([`Spec::read_spread`]).
 //!
 //! A write of a partial line may occupy the port for longer ([`Spec::partial_line`]). The cache is looked up when the
 //! write is accepted; its time is exact for the next request, and an upper bound for those behind it.
@@ -18,6 +19,7 @@ use crate::busy::Busy;
 use crate::critical_path::{CriticalPath, Milestone, Place};
 use crate::fabric::credit::Cost;
 use crate::host::last_level_cache::LastLevelCache;
+use crate::host::read_spread::ReadSpread;
 use crate::steady::Survey;
 use crate::tlp::{Cut, Flaw, Tlp, TlpKind, completions};
 use lanemark_engine::{Memory, Queue, Slab, Slot, Wire};
@@ -36,6 +38,8 @@ pub struct Spec {
     pub len: u64,
     /// From a read request to its first completion, from DRAM.
     pub read: Ticks,
+    /// Mean of the additional time of each line from DRAM.
+    pub read_spread: Ticks,
     /// From a read request to its first completion, from the last-level cache.
     pub cached_read: Ticks,
     /// Time between two reads.
@@ -132,8 +136,9 @@ pub struct RootPort {
     /// Acceptance times of accepted requests, and the last acceptance.
     taken: Pace,
     accepted: Milestone,
-    /// Reads being served by DRAM.
+    /// Reads being served by DRAM, and the additional times of their lines.
     reads: Wire<Tlp>,
+    spread: ReadSpread,
     /// Reads being served by the last-level cache.
     cached_reads: Wire<Tlp>,
     /// Difference between the requester's address and the host address of reads, by requester ID and tag, where it is
@@ -161,6 +166,7 @@ impl RootPort {
     #[must_use]
     pub fn new(spec: Spec) -> RootPort {
         RootPort {
+            spread: ReadSpread::new(spec.read_spread),
             spec,
             requests: Queue::default(),
             earliest: Pace::default(),
@@ -220,7 +226,8 @@ impl RootPort {
     #[must_use]
     pub fn reached_at(&self) -> Ticks {
         // An upper bound for requests not accepted yet: partial lines may occupy the port or hit in the cache.
-        let answered = self.latest.last + self.spec.read.max(self.spec.cached_read) + self.spec.remote * 2;
+        let read = (self.spec.read + self.spread.longest()).max(self.spec.cached_read);
+        let answered = self.latest.last + read + self.spec.remote * 2;
         let coming = if self.requests.is_empty() { Ticks::ZERO } else { answered };
         coming.max(self.reads.last_due()).max(self.cached_reads.last_due())
     }
@@ -329,7 +336,15 @@ impl RootPort {
             TlpKind::MRd if cache.is_there() && is_lent && self.is_cached(&tlp, cache) => {
                 self.cached_reads.send(now + self.spec.cached_read + self.spec.remote * 2, tlp);
             }
-            TlpKind::MRd => self.reads.send(now + self.spec.read + self.spec.remote * 2, tlp),
+            TlpKind::MRd => {
+                let at = now + self.spec.read + self.spec.remote * 2;
+                if self.spread.is_there() {
+                    let lines = if is_lent { Lent::lines(tlp.address, u64::from(tlp.length_dw) * 4) } else { 0 };
+                    self.reads.join(at + self.spread.slowest(lines), tlp);
+                } else {
+                    self.reads.send(at, tlp);
+                }
+            }
             _ if is_lent => {
                 let skip = tlp.first_be.trailing_zeros() as usize;
                 let len = tlp.enabled_bytes() as usize;
@@ -440,6 +455,7 @@ impl RootPort {
             taken,
             accepted: _,
             reads,
+            spread,
             cached_reads,
             // With an IOMMU, no steady state is skipped.
             named: _,
@@ -466,6 +482,7 @@ impl RootPort {
             view.time(last);
         }
         reads.visit(view, Survey::tlp);
+        spread.visit(view);
         cached_reads.visit(view, Survey::tlp);
         view.count(seen.len());
         for ([requester, channel], bytes, at, _) in seen {
