@@ -60,7 +60,7 @@ pub enum Command {
     Lspci(LspciArgs),
     /// Write a record as an HTML report
     Report(ReportArgs),
-    /// Compare records: answers that became faster or slower
+    /// Compare records: answers that became faster or slower, or the nearest machines of a corpus
     Compare(CompareArgs),
     /// Ask several machines the same questions, and find those that differ
     Fleet(FleetArgs),
@@ -70,7 +70,7 @@ pub enum Command {
     Platforms(ListArgs),
     /// Write a short platform file that inherits from another one
     New(NewArgs),
-    /// Check a platform file, and list its values with their origins
+    /// Check a platform file, and list its values with their origins; or check records as those of the corpus
     Check(CheckArgs),
     /// List the questions
     Questions(ListArgs),
@@ -110,13 +110,13 @@ pub struct NewArgs {
 
 #[derive(Debug, Arguments)]
 pub struct CheckArgs {
-    /// The platform file, a built-in platform, or a host or a card alone
+    /// The platform file, a built-in platform, or a host or a card alone; or a record (.json) or a folder of records
     #[arg(value_name = "PLATFORM")]
     pub platform: String,
     /// List also defaults and inherited values
     #[arg(long)]
     pub all: bool,
-    /// Print one JSON document with every value
+    /// Print one JSON document with every value, or with every rule that a record breaks
     #[arg(long)]
     pub json: bool,
 }
@@ -384,6 +384,15 @@ pub struct CompareArgs {
     /// New records
     #[arg(long, value_name = "RECORD", num_args = 1.., conflicts_with = "records")]
     pub new: Vec<PathBuf>,
+    /// Find the machines of the corpus that are nearest to this one record, and what differs from the nearest
+    #[arg(long, conflicts_with_all = ["baseline", "base", "new", "min_effect", "between_runs", "fail_above"])]
+    pub to_corpus: bool,
+    /// With --to-corpus: a folder of records instead of the built-in corpus
+    #[arg(long, value_name = "FOLDER", requires = "to_corpus")]
+    pub corpus: Option<PathBuf>,
+    /// With --to-corpus: number of machines in the table [default: 5]
+    #[arg(long, value_name = "COUNT", requires = "to_corpus", value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
+    pub nearest: Option<u32>,
     /// Smallest change of interest, in percent of the time: smaller ones are no difference [default: 2; simulations: 0]
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
     pub min_effect: Option<f64>,

@@ -10,6 +10,7 @@ mod args;
 mod baseline;
 mod bench;
 mod compare;
+mod corpus;
 mod doctor;
 mod driver;
 mod failure;
@@ -81,6 +82,7 @@ pub fn run(program: Vec<OsString>, arguments: Vec<OsString>) -> u8 {
         Command::Baselines(args) => baseline::list(&args),
         Command::Platforms(args) => listing::platforms(&args),
         Command::New(args) => platform_file::new(&args),
+        Command::Check(args) if corpus::is_of_records(&args) => corpus::check(&args),
         Command::Check(args) => platform_file::check(&args),
         Command::Questions(args) => listing::questions(&args),
         Command::Kernels => listing::kernels(),

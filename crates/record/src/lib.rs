@@ -18,6 +18,7 @@ mod baselines;
 mod capture;
 mod card;
 mod comparison;
+pub mod corpus;
 mod corrected;
 mod delivery;
 mod detail;
@@ -40,6 +41,7 @@ mod record;
 #[cfg(feature = "files")]
 mod record_folder;
 pub mod recovery;
+pub mod reference;
 mod repeated;
 mod residual;
 mod runtime;
