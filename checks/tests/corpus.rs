@@ -75,6 +75,7 @@ fn kind(kind: TargetKind) -> &'static str {
         TargetKind::Real => "real",
         TargetKind::Emulated => "emulated",
         TargetKind::Formula => "formulas",
+        TargetKind::Imported => "imported",
     }
 }
 

@@ -80,7 +80,7 @@ fn not_times(target: &Target) -> Option<&'static str> {
         TargetKind::Formula => {
             Some("it has formulas only and no samples: measure or simulate it with `lanemark bench`")
         }
-        TargetKind::Simulated | TargetKind::Real => target.runtime.as_ref()?.no_card_because(),
+        TargetKind::Simulated | TargetKind::Real | TargetKind::Imported => target.runtime.as_ref()?.no_card_because(),
     }
 }
 

@@ -34,6 +34,7 @@ pub mod fleet;
 pub mod gate;
 pub mod guidance;
 mod host;
+mod imported;
 mod interval;
 mod link;
 mod percentile;
@@ -75,6 +76,7 @@ pub use experiment::{Bound, Class, Here, Picture, PictureLine, Reproduction, Row
 #[cfg(feature = "files")]
 pub use file::{RecordError, read, write};
 pub use host::{Governor, Host, IdleState, Load, SocketCpus};
+pub use imported::{BytePath, ImportFinding, ImportFindingKind, Imported, ImportedFigure, LeftOut, Measured};
 pub use interval::{Interval, LEAST_SAMPLES};
 pub use lanemark_method::{CacheState, Method, Reach, Socket};
 pub use link::{Direction, Link, LinkUse, ResourceUse};

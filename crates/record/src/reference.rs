@@ -141,6 +141,7 @@ fn incomplete(record: &Record) -> Vec<String> {
         let because = match target.kind {
             TargetKind::Emulated => Some("timings in an emulator are not meaningful"),
             TargetKind::Formula => Some("it has formulas only: simulate it with `lanemark bench`"),
+            TargetKind::Imported => Some("a figure of another tool has no samples: measure with `lanemark bench`"),
             TargetKind::Simulated | TargetKind::Real => {
                 target.runtime.as_ref().and_then(crate::Runtime::no_card_because)
             }
