@@ -22,6 +22,7 @@ mod fit_tools;
 mod fleet;
 mod folder;
 mod gate;
+mod import;
 mod install;
 mod json;
 mod kernels;

@@ -19,6 +19,7 @@ pub mod doctor;
 #[cfg(test)]
 mod fixture;
 mod fleet;
+mod imported;
 mod interpret;
 mod launches;
 mod methods;
@@ -30,5 +31,6 @@ mod workload;
 pub use compare::{Incomparable, Named, compare, repeated};
 pub use corpus::{LEAST_CASES, NoNeighbours, built_in_corpus, neighbours};
 pub use fleet::{FleetMember, MIN_EFFECT_PERCENT, fleet};
+pub use imported::{ImportLimits, NoLimit, judge_imported};
 pub use interpret::interpret;
 pub use workload::{WorkloadRequest, advise};

@@ -8,6 +8,7 @@ use lanemark_bench::Cores;
 use lanemark_config_space::ConfigWrite;
 use lanemark_fit::Tool;
 use lanemark_hw::linux_sysfs::{Address as FunctionAddress, Range};
+use lanemark_import::ImportTool;
 use lanemark_inventory::{Address, CpuSet};
 use lanemark_machine::{Access, Fence, Flow};
 use lanemark_platform::Fault;
@@ -46,6 +47,8 @@ pub enum Command {
     Reproduce(ReproduceArgs),
     /// Fit parameters of a platform to a record, a table of measured figures or published figures
     Fit(FitArgs),
+    /// Read the output of another tool into a record, and hold its figures against the limit of a link
+    Import(ImportArgs),
     /// List the PCIe devices of this machine, their problems and the commands that fix them; read-only
     Doctor(DoctorArgs),
     /// Print the steps that recover a hung card without a reboot; runs them on simulated platforms only
@@ -555,6 +558,31 @@ pub struct FitArgs {
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub struct ImportArgs {
+    /// The output of a tool, as it printed it, with its command line if possible
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Tool that printed it: nvbandwidth (text or -j), gdrcopy (copybw, copylat), bandwidthTest, osu, perftest, mlc,
+    /// fio (--output-format=json), pcm-pcie (-B -csv), wc_perf [default: found by its words]
+    #[arg(long, value_name = "TOOL", value_parser = import_tool)]
+    pub from: Option<ImportTool>,
+    /// Link that limits the rates: a platform, its file (.toml), or the output of lspci -vvv or -xxxx of the machine
+    #[arg(long, value_name = "PLATFORM|LSPCI")]
+    pub on: Option<String>,
+    /// Write the record (JSON) to this file
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Print the record as JSON instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn import_tool(text: &str) -> Result<ImportTool, String> {
+    let known = || format!("use one of {}", ImportTool::ALL.map(ImportTool::name).join(", "));
+    ImportTool::ALL.into_iter().find(|tool| tool.name() == text).ok_or_else(known)
 }
 
 fn tool(text: &str) -> Result<Tool, String> {

@@ -15,6 +15,7 @@ mod doctor;
 mod driver;
 mod failure;
 mod fleet;
+mod import;
 mod input;
 mod interrupt;
 mod invocation;
@@ -70,6 +71,7 @@ pub fn run(program: Vec<OsString>, arguments: Vec<OsString>) -> u8 {
         Command::Sweep(args) => sweep::sweep(&args),
         Command::Reproduce(args) => paper::reproduce(&args),
         Command::Fit(args) => paper::fit(&args),
+        Command::Import(args) => import::import(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Recover(args) => recover::recover(&args),
         Command::Bind(args) => driver::bind(&args),
