@@ -120,6 +120,9 @@ fn each_simulated_or_host_record_is_small() {
     }
 }
 
+/// A change that breaks a rule, and words of the message.
+type Break = (Rule, &'static str, fn(&mut Record));
+
 /// Runs `lanemark check` on a changed copy of a record, and returns exit code and messages.
 fn checked(place: &Path, record: &Record) -> (Option<i32>, String) {
     let path = place.join("mine.json");
@@ -133,7 +136,7 @@ fn a_broken_copy_of_each_kind_is_refused_with_file_answer_and_rule() {
     let place = tempfile::tempdir().unwrap();
     let (_, good) = records().into_iter().find(|(file, _)| file == "h100-dma-cuda.json").unwrap();
     assert_eq!(checked(place.path(), &good), (Some(0), String::new()));
-    let breaks: [(Rule, &str, fn(&mut Record)); 6] = [
+    let breaks: [Break; 6] = [
         (Rule::Provenance, "the record: 'command' is empty", |record| record.command.clear()),
         (Rule::Complete, "the record: the run was stopped early", |record| record.interrupted = true),
         (Rule::Units, "dma_read_bandwidth on cuda:0, host-to-device by DMA, 64B: its quantity", |record| {

@@ -50,7 +50,7 @@ pub fn built_in_corpus() -> Result<Corpus, String> {
 
 /// Finds the machines of `corpus` that are nearest to each target of a record.
 ///
-/// Machines of the same kind come first: a simulation follows from a platform's parameters, a measurement from a machine.
+/// Machines of the same kind come first, then measured ones, then simulated ones: a simulation follows from a platform's parameters, a measurement from a machine.
 /// A machine of the corpus that is the record itself is none of its neighbours.
 ///
 /// # Errors
@@ -104,15 +104,14 @@ fn of_target(own: &CorpusMachine, corpus: &Corpus) -> TargetNeighbours {
             shared.push((machine, common));
         }
     }
-    let needed = |is_same_kind: bool| {
-        let of_kind = shared.iter().filter(|(machine, _)| (machine.kind == own.kind) == is_same_kind);
+    let needed = |kind: TargetKind| {
+        let of_kind = shared.iter().filter(|(machine, _)| machine.kind == kind);
         let most = of_kind.map(|(_, common)| common.len()).max().unwrap_or(0);
         LEAST_CASES.max((most as f64 * LEAST_SHARE).ceil() as usize)
     };
-    let needed = [needed(false), needed(true)];
     let mut ranked = Vec::new();
     for (machine, common) in &shared {
-        let needed = needed[usize::from(machine.kind == own.kind)];
+        let needed = needed(machine.kind);
         if common.len() < needed {
             let (cases, needed) = (common.len() as u64, needed as u64);
             too_few.push(TooFew { file: machine.file.clone(), kind: machine.kind, cases, needed });
@@ -122,8 +121,8 @@ fn of_target(own: &CorpusMachine, corpus: &Corpus) -> TargetNeighbours {
     }
     // The order of the corpus decides between equal distances.
     ranked.sort_by(|(one, ..), (other, ..)| {
-        let order = (one.kind != own.kind).cmp(&(other.kind != own.kind));
-        order.then(one.distance.total_cmp(&other.distance))
+        let order = |kind| (kind != own.kind, kind != TargetKind::Real);
+        order(one.kind).cmp(&order(other.kind)).then(one.distance.total_cmp(&other.distance))
     });
     let differences = ranked.first().map(|(_, machine, common)| Differences {
         file: machine.file.clone(),
@@ -327,6 +326,14 @@ mod tests {
         let found = found(&record(TargetKind::Real, &TIMES), &corpus(&machines));
         assert_eq!(files(&found), ["far", "equal"]);
         assert_eq!(found.differences.unwrap().file, "far");
+    }
+
+    #[test]
+    fn imported_figures_stand_beside_measured_machines_first() {
+        let with = |kind, count: usize, by: f64| record(kind, &[10.0 * by; 12][..count]);
+        let machines = [("equal", with(TargetKind::Simulated, 12, 1.0)), ("far", with(TargetKind::Real, 5, 9.0))];
+        let found = found(&with(TargetKind::Imported, 12, 1.0), &corpus(&machines));
+        assert_eq!(files(&found), ["far", "equal"], "each kind has its own least number of cases");
     }
 
     #[test]

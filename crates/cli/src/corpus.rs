@@ -86,7 +86,9 @@ pub fn check(args: &CheckArgs) -> Result<(), Failure> {
             let count = record.answers.len();
             writeln!(out, "{}: {count} answers, every rule of reference records is kept", path.display())?;
         }
-        found.iter().for_each(|breach| say(&format!("{}: {breach}", path.display())));
+        for breach in &found {
+            say(&format!("{}: {breach}", path.display()));
+        }
     }
     if args.json {
         writeln!(out, "{}", file::to_json(&json!({"breaches": rows})))?;

@@ -1,6 +1,7 @@
 //! Readers of the output of tools, on files made by hand in the formats of the tools.
 
 use lanemark_import::{ImportTool, record};
+use lanemark_record::BytePath::{FromDevice, FromDeviceOfBoth, OtherLink, ToDevice, ToDeviceOfBoth};
 use lanemark_record::{BytePath, Imported, Measured, TargetKind};
 
 macro_rules! sample {
@@ -100,7 +101,6 @@ fn nvbandwidth_has_a_figure_for_each_gpu_with_its_address() {
     assert_eq!(first.device.as_deref(), Some("GPU 0 (00000000:19:00)"));
     assert_eq!((first.path, first.size_bytes, first.is_concurrent), (BytePath::ToDevice, Some(512 << 20), false));
     let paths: Vec<BytePath> = imported.figures.iter().step_by(8).map(|figure| figure.path).collect();
-    use BytePath::{FromDevice, FromDeviceOfBoth, OtherLink, ToDevice, ToDeviceOfBoth};
     assert_eq!(paths, [ToDevice, FromDevice, ToDeviceOfBoth, FromDeviceOfBoth, ToDevice, OtherLink]);
     assert!(imported.figures[32].is_concurrent, "host_to_all");
     let without = EIGHT.split_once('\n').unwrap().1;

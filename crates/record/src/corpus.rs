@@ -50,10 +50,10 @@ pub struct MachineFacts {
     /// Width of the card's link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub width_lanes: Option<u32>,
-    /// Max_Payload_Size.
+    /// `Max_Payload_Size`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mps_bytes: Option<u32>,
-    /// Max_Read_Request_Size.
+    /// `Max_Read_Request_Size`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mrrs_bytes: Option<u32>,
     /// The processor.
@@ -251,7 +251,7 @@ pub struct TargetNeighbours {
     pub cases: u64,
     /// Files of the corpus that are this record itself; they are no neighbours.
     pub itself: Vec<String>,
-    /// Neighbours of the same kind, nearest first; then those of another kind, nearest first.
+    /// Neighbours of the same kind, nearest first; then measured ones, then simulated ones, nearest first.
     pub neighbours: Vec<Neighbour>,
     /// Machines with some common cases, and too few for a distance.
     pub too_few: Vec<TooFew>,

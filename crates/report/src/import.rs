@@ -34,8 +34,8 @@ pub fn import_table(imported: &Imported, answers: usize, on: Option<&str>, width
         lines.push(wrap(text, width, 4));
     }
     if findings.is_empty() {
-        let held = all.iter().filter(|figure| figure.limit_bytes_per_s.is_some()).count();
-        let text = format!("  nothing remarkable; {} held against a limit", figures::counted(held, "figure"));
+        let count = all.iter().filter(|figure| figure.limit_bytes_per_s.is_some()).count();
+        let text = format!("  nothing remarkable; {} held against a limit", figures::counted(count, "figure"));
         lines.push(wrap(&text, width, 4));
     }
     for finding in findings {

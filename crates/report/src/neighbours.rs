@@ -39,8 +39,6 @@ fn blocks(target: &TargetNeighbours, all: &Neighbourhood, name: &str, most: usiz
         let files = target.itself.join(", ");
         blocks.push(wrap(&format!("it is {files} of the corpus itself, which is left out below"), width, 2));
     }
-    let (same, others): (Vec<&Neighbour>, Vec<&Neighbour>) =
-        target.neighbours.iter().partition(|neighbour| neighbour.kind == target.kind);
     if target.neighbours.is_empty() {
         let text = format!(
             "no machine of the {} in the corpus has {} cases in common with it; ask the questions of one of them \
@@ -49,15 +47,8 @@ fn blocks(target: &TargetNeighbours, all: &Neighbourhood, name: &str, most: usiz
         );
         blocks.push(wrap(&text, width, 2));
     }
-    if !same.is_empty() {
-        blocks.push(table(&format!("Nearest machines ({own}, as this record)"), &same, most, width));
-    }
-    if !others.is_empty() {
-        let title = match target.kind {
-            TargetKind::Simulated => "Nearest measured machines: real times beside a simulation of this record",
-            _ => "Nearest simulated platforms: their times follow from parameters, those of this record from a machine",
-        };
-        blocks.push(table(title, &others, most, width));
+    for kinds in target.neighbours.chunk_by(|one, other| one.kind == other.kind) {
+        blocks.push(table(&title(target.kind, kinds[0].kind), kinds, most, width));
     }
     if !target.too_few.is_empty() {
         let few = target.too_few.iter().map(|few| format!("{} ({} of {})", few.file, few.cases, few.needed));
@@ -65,17 +56,30 @@ fn blocks(target: &TargetNeighbours, all: &Neighbourhood, name: &str, most: usiz
         blocks.push(wrap(&text, width, 2));
     }
     if let Some(differences) = &target.differences {
-        let is_same_kind = !same.is_empty();
-        blocks.extend(difference_blocks(target, differences, is_same_kind, width));
+        blocks.extend(difference_blocks(target, differences, width));
     }
     blocks
 }
 
-fn table(title: &str, neighbours: &[&Neighbour], most: usize, width: Option<u16>) -> String {
+/// Title of the machines of one kind, beside a record of the kind `own`.
+fn title(own: TargetKind, theirs: TargetKind) -> String {
+    let because = match (own, theirs) {
+        _ if own == theirs => return format!("Nearest machines ({}, as this record)", kind(own)),
+        (TargetKind::Imported, _) => "the figures of this record are of another tool, measured in its own way",
+        (TargetKind::Simulated, _) => "real times beside a simulation",
+        _ => "their times follow from parameters, those of this record from a machine",
+    };
+    match theirs {
+        TargetKind::Simulated => format!("Nearest simulated platforms: {because}"),
+        _ => format!("Nearest measured machines: {because}"),
+    }
+}
+
+fn table(title: &str, neighbours: &[Neighbour], most: usize, width: Option<u16>) -> String {
     let mut columns = vec![Column::words("machine")];
     columns.extend(["distance", "time", "middle half", "cases", "questions"].map(Column::figures));
     columns.push(Column::words("record"));
-    let row = |neighbour: &&&Neighbour| {
+    let row = |neighbour: &Neighbour| {
         vec![
             neighbour.summary.clone(),
             format!("{:.2}", neighbour.distance),
@@ -86,7 +90,7 @@ fn table(title: &str, neighbours: &[&Neighbour], most: usize, width: Option<u16>
             neighbour.file.clone(),
         ]
     };
-    let grid = Grid { columns, rows: neighbours.iter().take(most).map(|neighbour| row(&neighbour)).collect() };
+    let grid = Grid { columns, rows: neighbours.iter().take(most).map(row).collect() };
     let mut lines = vec![wrap(title, width, 2)];
     lines.extend(grid.lines(width));
     if neighbours.len() > most {
@@ -95,18 +99,14 @@ fn table(title: &str, neighbours: &[&Neighbour], most: usize, width: Option<u16>
     lines.join("\n")
 }
 
-fn difference_blocks(
-    target: &TargetNeighbours,
-    differences: &Differences,
-    is_same_kind: bool,
-    width: Option<u16>,
-) -> Vec<String> {
+fn difference_blocks(target: &TargetNeighbours, differences: &Differences, width: Option<u16>) -> Vec<String> {
     let mut blocks = Vec::new();
-    if !is_same_kind {
-        let own = kind(target.kind);
+    let nearest = target.neighbours.first().map(|nearest| nearest.kind);
+    if let Some(theirs) = nearest.filter(|theirs| *theirs != target.kind) {
+        let (own, theirs) = (kind(target.kind), kind(theirs));
         let text = format!(
             "warning: no {own} machine of the corpus has enough cases in common: the differences below are between \
-             a simulation and a measurement"
+             {own} times and {theirs} ones"
         );
         blocks.push(wrap(&text, width, 2));
     }

@@ -1,10 +1,10 @@
 //! The links beside which imported rates stand: that of a platform, or those of the cards in a listing.
 
 use lanemark_import::LinkLimit;
-use lanemark_inventory::{Function, Inventory};
+use lanemark_inventory::{Class, Function, Inventory, Link, Width};
 use lanemark_platform::Platform;
 use lanemark_record::{Imported, ImportedFigure};
-use lanemark_wire::config::PortType;
+use lanemark_wire::config::{LinkSpeed, PortType};
 use lanemark_wire::{Generation, Lanes, Mps};
 
 /// Links of cards, which limit imported rates.
@@ -105,8 +105,8 @@ fn card(inventory: &Inventory, function: &Function, parent: Option<usize>) -> Op
     }
     let own = function.link()?;
     let above = parent.and_then(|place| inventory.functions[place].link());
-    let generation = |link: &lanemark_inventory::Link| link.fastest.get().and_then(|speed| speed.generation());
-    let lanes = |link: &lanemark_inventory::Link| link.widest.get().and_then(|width| width.lanes());
+    let generation = |link: &Link| link.fastest.get().and_then(LinkSpeed::generation);
+    let lanes = |link: &Link| link.widest.get().and_then(Width::lanes);
     let slowest = |own: Generation, above: Option<Generation>| above.filter(|above| *above < own).unwrap_or(own);
     let narrowest = |own: Lanes, above: Option<Lanes>| above.filter(|above| above.count() < own.count()).unwrap_or(own);
     let generation = slowest(generation(own)?, above.and_then(generation));
@@ -115,7 +115,7 @@ fn card(inventory: &Inventory, function: &Function, parent: Option<usize>) -> Op
     let address = function.address;
     Some(Card {
         place: Some((address.domain, address.bus(), address.function.device())),
-        class: function.class.get().map(lanemark_inventory::Class::base),
+        class: function.class.get().map(Class::base),
         link: LinkLimit { source: address.to_string(), generation, lanes, mps },
     })
 }

@@ -59,8 +59,8 @@ pub(super) fn read(file: &str, text: &str) -> Result<Imported, TableError> {
         } else if let (Some((path, title)), Some(factor), [bytes, value]) = (&now, factor, cells.as_slice()) {
             let bytes = collector.bytes(line, bytes)?;
             let rate = collector.number(line, value, "bandwidth")? * factor;
-            let test = format!("{title}{memory}");
-            let found = figure(line, &test, *path, Measured::RateBytesPerS(rate));
+            let label = format!("{title}{memory}");
+            let found = figure(line, &label, *path, Measured::RateBytesPerS(rate));
             collector.add(ImportedFigure { size_bytes: Some(bytes), device: device.clone(), ..found })?;
         } else {
             if let Some((kind, _)) = text.split_once(" Memory Transfers") {
@@ -78,12 +78,12 @@ pub(super) fn read(file: &str, text: &str) -> Result<Imported, TableError> {
 /// Reads `bandwidthTest-H2D-Pinned, Bandwidth = 12.1 GB/s, Time = 0.00264 s, Size = 32000000 bytes, NumDevsUsed = 1`.
 fn csv_line(collector: &mut Collector, line: usize, text: &str, device: Option<&String>) -> Result<(), TableError> {
     let mut parts = text.split(',').map(str::trim);
-    let test = parts.next().unwrap_or_default();
-    let path = match test.split('-').nth(1) {
+    let label = parts.next().unwrap_or_default();
+    let path = match label.split('-').nth(1) {
         Some("H2D") => BytePath::ToDevice,
         Some("D2H") => BytePath::FromDevice,
         Some("D2D") => BytePath::OtherLink,
-        _ => return Err(collector.wrong(line, format!("'{test}' names no direction: H2D, D2H or D2D"))),
+        _ => return Err(collector.wrong(line, format!("'{label}' names no direction: H2D, D2H or D2D"))),
     };
     let parts: Vec<(&str, &str)> = parts.filter_map(|part| part.split_once(" = ")).collect();
     let value = |name: &str| parts.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
@@ -99,6 +99,6 @@ fn csv_line(collector: &mut Collector, line: usize, text: &str, device: Option<&
     }
     let rate = collector.number(line, number, "bandwidth")? * factor;
     let size_bytes = value("Size").and_then(|size| size.strip_suffix(" bytes")?.parse().ok());
-    let found = figure(line, test, path, Measured::RateBytesPerS(rate));
+    let found = figure(line, label, path, Measured::RateBytesPerS(rate));
     collector.add(ImportedFigure { size_bytes, device: device.cloned(), ..found })
 }

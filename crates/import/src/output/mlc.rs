@@ -107,8 +107,8 @@ fn peak(collector: &mut Collector, line: usize, text: &str) -> Result<bool, Tabl
         return Ok(false);
     }
     let rate = collector.number(line, value, "rate in MB/sec")? * 1e6;
-    let test = format!("peak bandwidth, {}", name.trim());
-    collector.add(figure(line, &test, BytePath::HostMemory, Measured::RateBytesPerS(rate)))?;
+    let label = format!("peak bandwidth, {}", name.trim());
+    collector.add(figure(line, &label, BytePath::HostMemory, Measured::RateBytesPerS(rate)))?;
     Ok(true)
 }
 

@@ -147,7 +147,7 @@ impl Reader {
             if let Some(name) = text.strip_prefix("Running ").and_then(|rest| rest.strip_suffix('.')) {
                 (now, is_time, columns) = (None, None, Vec::new());
                 match test(name) {
-                    Ok(test) => now = Some((name.to_owned(), test)),
+                    Ok(kind) => now = Some((name.to_owned(), kind)),
                     Err(because) => self.collector.leave_out(line, format!("{name}: {because}")),
                 }
                 continue;
@@ -159,7 +159,7 @@ impl Reader {
                 self.collector.imported.version = Some(version.to_owned());
                 continue;
             }
-            let Some((name, test)) = now.clone() else {
+            let Some((name, kind)) = now.clone() else {
                 self.collector.skip();
                 continue;
             };
@@ -170,9 +170,8 @@ impl Reader {
                     self.collector.leave_out(line, format!("{name}: the test did not run: {text}"));
                     now = None;
                 }
-                (None, _) => self.collector.skip(),
                 (Some(_), [] | ["SUM", ..]) if !columns.is_empty() => now = None,
-                (Some(_), []) => self.collector.skip(),
+                (None, _) | (Some(_), []) => self.collector.skip(),
                 (Some(_), numbers) if columns.is_empty() => {
                     if !numbers.iter().all(|number| number.parse::<u32>().is_ok()) {
                         let message = format!("'{text}' is not the line with the numbers of the GPUs");
@@ -187,7 +186,7 @@ impl Reader {
                         return Err(self.collector.wrong(line, message));
                     }
                     for (column, value) in columns.iter().zip(values) {
-                        self.add(line, &name, test, (row, column), value, is_time)?;
+                        self.add(line, &name, kind, (row, column), value, is_time)?;
                     }
                 }
             }
@@ -208,8 +207,8 @@ impl Reader {
             let line = lines.get(place).copied().unwrap_or(1);
             let text_of = |key: &str| case.get(key).and_then(Value::as_str).unwrap_or_default();
             let name = text_of("name");
-            let test = match test(name) {
-                Ok(test) => test,
+            let kind = match test(name) {
+                Ok(kind) => kind,
                 Err(because) => {
                     self.collector.leave_out(line, format!("{name}: {because}"));
                     continue;
@@ -232,7 +231,7 @@ impl Reader {
                 for (column, cell) in cells.as_array().into_iter().flatten().enumerate() {
                     let value = cell.as_str().map_or_else(|| cell.to_string(), str::to_owned);
                     let (row, column) = (row.to_string(), column.to_string());
-                    self.add(line, name, test, (&row, &column), &value, is_time)?;
+                    self.add(line, name, kind, (&row, &column), &value, is_time)?;
                 }
             }
         }

@@ -22,16 +22,16 @@ pub(super) fn read(file: &str, text: &str) -> Result<Imported, TableError> {
         let cells: Vec<&str> = text.split_whitespace().collect();
         if let Some(title) = text.strip_prefix("# OSU MPI") {
             let title = title.trim_start_matches(|c: char| !c.is_whitespace()).trim();
-            let (test, version) = title.rsplit_once(" v").unwrap_or((title, ""));
+            let (label, version) = title.rsplit_once(" v").unwrap_or((title, ""));
             if version.starts_with(|c: char| c.is_ascii_digit()) {
                 collector.imported.version = Some(version.to_owned());
             }
             is_time = None;
-            now = match test {
-                "Latency Test" | "Bandwidth Test" => Some((test.to_owned(), BytePath::Network)),
-                "Bi-Directional Bandwidth Test" => Some((test.to_owned(), BytePath::NetworkBoth)),
+            now = match label {
+                "Latency Test" | "Bandwidth Test" => Some((label.to_owned(), BytePath::Network)),
+                "Bi-Directional Bandwidth Test" => Some((label.to_owned(), BytePath::NetworkBoth)),
                 _ => {
-                    collector.leave_out(line, format!("{test}: only latency and bandwidth of two processes are read"));
+                    collector.leave_out(line, format!("{label}: only latency and bandwidth of two processes are read"));
                     None
                 }
             };
@@ -45,13 +45,13 @@ pub(super) fn read(file: &str, text: &str) -> Result<Imported, TableError> {
                     );
                 }
             };
-        } else if let (Some((test, path)), Some(is_time), [bytes, value, ..]) = (&now, is_time, cells.as_slice())
+        } else if let (Some((label, path)), Some(is_time), [bytes, value, ..]) = (&now, is_time, cells.as_slice())
             && !text.starts_with('#')
         {
             let bytes = collector.bytes(line, bytes)?;
             let number = collector.number(line, value, "figure")?;
             let value = if is_time { Measured::LatencyNs(number * 1e3) } else { Measured::RateBytesPerS(number * 1e6) };
-            let found = figure(line, test, *path, value);
+            let found = figure(line, label, *path, value);
             collector.add(ImportedFigure { size_bytes: Some(bytes), ..found })?;
         } else {
             collector.skip();

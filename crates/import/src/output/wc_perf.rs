@@ -29,13 +29,13 @@ pub(super) fn read(file: &str, text: &str) -> Result<Imported, TableError> {
             let integers = option(&words, "-i", "--integers").map_or(Some(USUAL_INTEGERS), |count| count.parse().ok());
             let bytes = integers.filter(|count| *count > 0).and_then(|count| count.checked_mul(4));
             let bytes = bytes.ok_or_else(|| collector.wrong(line, "-i is not a number of integers above 0"))?;
-            let test = match (words.contains(&"-c"), words.contains(&"-w")) {
+            let label = match (words.contains(&"-c"), words.contains(&"-w")) {
                 (false, false) => "burst",
                 (false, true) => "burst-wc",
                 (true, false) => "custom",
                 (true, true) => "custom-wc",
             };
-            command = Some((test.to_owned(), bytes));
+            command = Some((label.to_owned(), bytes));
         } else if cells[0].starts_with("size (bytes)") {
             columns = cells[1..].iter().map(|name| name.trim_end_matches("(GB/s)").trim().to_owned()).collect();
             if !text.contains("(GB/s)") {
@@ -54,10 +54,10 @@ pub(super) fn read(file: &str, text: &str) -> Result<Imported, TableError> {
         } else if let Some((before, _)) = text.split_once("GB/s") {
             let number = before.split_whitespace().next_back().and_then(positive);
             let number = number.ok_or_else(|| collector.wrong(line, "there is no number above 0 before GB/s"))?;
-            let Some((test, bytes)) = &command else {
+            let Some((label, bytes)) = &command else {
                 return Err(collector.wrong(line, "there is no command line of wc_perf above: its size is unknown"));
             };
-            let found = figure(line, test, BytePath::CoreStores, Measured::RateBytesPerS(number * 1e9));
+            let found = figure(line, label, BytePath::CoreStores, Measured::RateBytesPerS(number * 1e9));
             collector.add(ImportedFigure { size_bytes: Some(*bytes), ..found })?;
         } else {
             collector.skip();
