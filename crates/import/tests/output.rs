@@ -220,3 +220,43 @@ fn a_record_has_answers_for_dma_of_one_device_with_a_size_and_all_figures() {
     let memory = record(read(ImportTool::Mlc, MLC), Vec::new());
     assert_eq!((memory.answers.len(), memory.targets.len()), (0, 0), "no question has figures of mlc");
 }
+
+#[test]
+fn damaged_files_are_refused_with_a_line_or_read_with_possible_figures() {
+    let mut random = fastrand::Rng::with_seed(11);
+    let letters: Vec<char> = "0123456789.,:;|()#-/ \n\tGMB{}[]\"é".chars().collect();
+    for (_, text, _) in ALL {
+        for _ in 0..200 {
+            let mut damaged: Vec<char> = text.chars().collect();
+            for _ in 0..random.usize(1..4) {
+                let place = random.usize(..damaged.len());
+                match random.u32(..4) {
+                    0 => damaged[place] = letters[random.usize(..letters.len())],
+                    1 => drop(damaged.drain(place..(place + random.usize(1..40)).min(damaged.len()))),
+                    2 => damaged.insert(place, letters[random.usize(..letters.len())]),
+                    _ => damaged.truncate(place.max(1)),
+                }
+                if damaged.is_empty() {
+                    damaged.push('x');
+                }
+            }
+            let damaged: String = damaged.into_iter().collect();
+            let lines = 1..=damaged.lines().count().max(1);
+            for tool in ImportTool::ALL {
+                match tool.read("f", &damaged) {
+                    Err(error) => {
+                        assert!(lines.contains(&error.line) && error.message.lines().count() == 1, "{error}");
+                    }
+                    Ok(imported) => {
+                        for figure in &imported.figures {
+                            let (Measured::RateBytesPerS(value) | Measured::LatencyNs(value)) = figure.value;
+                            assert!(value > 0.0 && value <= 1e14, "{figure:?}");
+                            assert!(lines.contains(&(figure.line as usize)), "{figure:?}");
+                        }
+                        assert!(record(imported, Vec::new()).imported.is_some());
+                    }
+                }
+            }
+        }
+    }
+}
