@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 export LANEMARK_LIVE ?= 1
 
 .DEFAULT_GOAL := build
-.PHONY: help wasm build install-c test test-qemu test-runtimes test-python test-browser runtimes ptxas lint bench reproduce dependencies schemas picture fuzz mutants structures
+.PHONY: help wasm build install-c test test-qemu test-runtimes test-python test-browser runtimes ptxas lint bench reproduce dependencies schemas corpus picture fuzz mutants structures
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -113,6 +113,9 @@ schemas: ## write schemas/*.json from the code; a test compares them
 		mv schemas/.$$kind.json schemas/$$kind.json; \
 		echo "wrote schemas/$$kind.json"; \
 	done
+
+corpus: ## simulate the records of platforms again, and write records/corpus.json; a test compares them
+	LANEMARK_BLESS=1 $(CARGO) test --quiet --locked -p lanemark-checks --test corpus todays_program
 
 picture: ## draw docs/methods.svg, the picture of the README; a test compares it
 	LANEMARK_BLESS=1 $(CARGO) test --quiet --locked -p lanemark-checks --test docs the_picture

@@ -1,13 +1,17 @@
-//! Records of real devices (`checks/records`) stay readable, and say what a user may rely on.
+//! Records of real devices in `records/` stay readable, and say what a user may rely on.
 
 use lanemark_checks::root;
 use lanemark_record::gate::{Verdict, judgements};
 use lanemark_record::{Answer, CeilingKind, Method, Record, TargetKind};
 
-/// The records, by file name.
+/// The records of GPUs, by file name.
 fn records() -> Vec<(String, Record)> {
-    let files = std::fs::read_dir(root().join("checks/records")).unwrap().map(|entry| entry.unwrap().path());
-    let mut paths: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
+    let files = std::fs::read_dir(root().join("records")).unwrap().map(|entry| entry.unwrap().path());
+    let is_of_gpu = |path: &std::path::PathBuf| {
+        let is_json = path.extension().is_some_and(|end| end == "json");
+        is_json && path.file_name().unwrap().to_string_lossy().starts_with('h')
+    };
+    let mut paths: Vec<_> = files.filter(is_of_gpu).collect();
     paths.sort();
     let read = |path: &std::path::PathBuf| {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();

@@ -53,7 +53,7 @@ class Guidance(Document):
 
 
 class Comparison(Document):
-    """Answers that became faster or slower."""
+    """Answers that became faster or slower, or the reference records that are nearest to a record."""
 
 
 class Diagnosis(Document):
@@ -113,16 +113,20 @@ def _listed(sizes: Sizes) -> str:
 
 def compare(
     base: Records,
-    new: Records,
+    new: Records | None = None,
     *,
+    to_corpus: bool = False,
     min_effect_percent: float | None = None,
     between_runs_percent: float | None = None,
 ) -> Comparison:
     """Compares base records with new ones: answers that became faster or slower, by the variation between runs.
 
+    With `to_corpus`, finds instead the reference records that are nearest to one record, and what differs.
+
     Args:
-        base: Records, or their files; several of one machine show its variation between runs.
-        new: The same, to be compared.
+        base: Records, or their files; several of one machine show its variation between runs. One with `to_corpus`.
+        new: The same, to be compared; none with `to_corpus`.
+        to_corpus: Whether the record is compared with the reference records of Lanemark.
         min_effect_percent: Least change of interest, in percent of the time [default: 2; simulations: 0].
         between_runs_percent: Assumed standard deviation between runs, in percent, of a side with fewer than five records
             [default: 10].
@@ -133,10 +137,27 @@ def compare(
     ...     for ns in (300, 200))
     >>> lanemark.compare(slow, fast).pairs[0]["verdict"]
     'faster'
+    >>> gpu = lanemark.simulate("xeon-spr+gpu-h100", "dma_write_bandwidth", sizes="64,512,4K,64K,4M")
+    >>> lanemark.compare(gpu, to_corpus=True).targets[0]["neighbours"][0]["file"]
+    'simulated-gpu-h100.json'
     """
+    if to_corpus:
+        return _nearest(_named(base), new, (min_effect_percent, between_runs_percent))
+    if new is None:
+        raise UsageError("new: there is no record to compare with; give new records, or to_corpus=True")
     positive("min_effect_percent", min_effect_percent)
     positive("between_runs_percent", between_runs_percent)
     return Comparison(_lanemark.compare(_named(base), _named(new), min_effect_percent, between_runs_percent))
+
+
+def _nearest(
+    records: list[tuple[str, _lanemark.Record]], new: Records | None, criteria: tuple[float | None, float | None]
+) -> Comparison:
+    if new is not None or any(value is not None for value in criteria):
+        raise UsageError("to_corpus: one record is compared with the corpus, without new records and criteria")
+    if len(records) != 1:
+        raise UsageError(f"to_corpus: {len(records)} records are given, and one is compared")
+    return Comparison(_lanemark.compare_to_corpus(*records[0]))
 
 
 def _named(records: Records) -> list[tuple[str, _lanemark.Record]]:

@@ -105,7 +105,9 @@ fn a_host_and_a_card_alone_say_what_they_are_and_give() {
 fn a_record_is_no_platform_and_one_line_says_so() {
     let folder = Folder::new();
     folder.good(&["bench", "--question", "mmio_read_latency", "--sizes", "8", "--record", "r.json"]);
-    for command in ["check", "bench --on", "predict --on"] {
+    // `check` takes it for what it is, and applies the rules of records.
+    assert!(folder.good(&["check", "r.json"]).contains("every rule of reference records is kept"));
+    for command in ["bench --on", "predict --on"] {
         let arguments: Vec<&str> = command.split(' ').chain(["r.json"]).collect();
         let refused = refusal(&folder, &arguments);
         assert!(refused.contains("'r.json' is JSON, such as a record of lanemark bench"), "{refused}");

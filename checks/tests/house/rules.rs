@@ -7,7 +7,7 @@ pub const LAYERS: &[(u32, &[&str])] = &[
     (8, &["py"]),
     (7, &["cli", "capi"]),
     (6, &["advise", "fit", "experiment", "report", "sweep"]),
-    (5, &["runner", "rules", "live"]),
+    (5, &["runner", "rules", "live", "import"]),
     (4, &["model", "sim", "hw", "bench"]),
     (3, &["config_space", "device_kernels", "coherent"]),
     (2, &["platform", "machine", "dma", "record", "inventory"]),

@@ -15,9 +15,9 @@ use lanemark_record::{Answer, Record, Summary, Tool};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Probability that a fleet of equal machines has any outlier.
-const FALSE_ALARM: f64 = 0.05;
+pub(crate) const FALSE_ALARM: f64 = 0.05;
 /// Least number of machines for a judgement: of three, the spread of the other two says nearly nothing.
-const LEAST_MACHINES: usize = 4;
+pub(crate) const LEAST_MACHINES: usize = 4;
 /// Default of the least effect, in percent.
 pub const MIN_EFFECT_PERCENT: f64 = 5.0;
 
@@ -94,7 +94,7 @@ pub fn fleet(members: &[FleetMember], min_effect_percent: f64) -> Fleet {
 
 /// Places of the outliers, each with its distance from the mean of those that were left, in standard deviations of these;
 /// `None` if these do not vary. `false_alarm`: probability of any outlier among equal figures.
-fn extreme(figures: &[f64], false_alarm: f64) -> Vec<(usize, Option<f64>)> {
+pub(crate) fn extreme(figures: &[f64], false_alarm: f64) -> Vec<(usize, Option<f64>)> {
     let mut left: Vec<usize> = (0..figures.len()).collect();
     let (mut candidates, mut outliers) = (Vec::new(), 0);
     for _ in 0..(figures.len() - 1) / 2 {

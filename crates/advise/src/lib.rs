@@ -1,4 +1,5 @@
-//! Interpretation of records: advice and findings ([`interpret`]), changes between records, machines that differ ([`fleet`]),
+//! Interpretation of records: advice and findings ([`interpret`]), changes between records, the nearest
+//! machine of a corpus ([`neighbours()`]), machines that differ ([`fleet`]),
 //! problems of a machine ([`doctor`]), and recovery of a card ([`recover`]).
 //!
 //! This crate reads records and facts, and simulates platforms. It measures nothing and touches no machine.
@@ -12,11 +13,13 @@
 
 mod compare;
 mod conditions;
+mod corpus;
 mod crossover;
 pub mod doctor;
 #[cfg(test)]
 mod fixture;
 mod fleet;
+mod imported;
 mod interpret;
 mod launches;
 mod methods;
@@ -26,6 +29,8 @@ mod runtime;
 mod workload;
 
 pub use compare::{Incomparable, Named, compare, repeated};
+pub use corpus::{LEAST_CASES, NoNeighbours, built_in_corpus, neighbours};
 pub use fleet::{FleetMember, MIN_EFFECT_PERCENT, fleet};
+pub use imported::{ImportLimits, NoLimit, judge_imported};
 pub use interpret::interpret;
 pub use workload::{WorkloadRequest, advise};

@@ -8,6 +8,7 @@ use lanemark_bench::Cores;
 use lanemark_config_space::ConfigWrite;
 use lanemark_fit::Tool;
 use lanemark_hw::linux_sysfs::{Address as FunctionAddress, Range};
+use lanemark_import::ImportTool;
 use lanemark_inventory::{Address, CpuSet};
 use lanemark_machine::{Access, Fence, Flow};
 use lanemark_platform::Fault;
@@ -46,6 +47,8 @@ pub enum Command {
     Reproduce(ReproduceArgs),
     /// Fit parameters of a platform to a record, a table of measured figures or published figures
     Fit(FitArgs),
+    /// Read the output of another tool into a record, and hold its figures against the limit of a link
+    Import(ImportArgs),
     /// List the PCIe devices of this machine, their problems and the commands that fix them; read-only
     Doctor(DoctorArgs),
     /// Print the steps that recover a hung card without a reboot; runs them on simulated platforms only
@@ -60,7 +63,7 @@ pub enum Command {
     Lspci(LspciArgs),
     /// Write a record as an HTML report
     Report(ReportArgs),
-    /// Compare records: answers that became faster or slower
+    /// Compare records: answers that became faster or slower, or the nearest machines of a corpus
     Compare(CompareArgs),
     /// Ask several machines the same questions, and find those that differ
     Fleet(FleetArgs),
@@ -70,7 +73,7 @@ pub enum Command {
     Platforms(ListArgs),
     /// Write a short platform file that inherits from another one
     New(NewArgs),
-    /// Check a platform file, and list its values with their origins
+    /// Check a platform file, and list its values with their origins; or check records as those of the corpus
     Check(CheckArgs),
     /// List the questions
     Questions(ListArgs),
@@ -110,13 +113,13 @@ pub struct NewArgs {
 
 #[derive(Debug, Arguments)]
 pub struct CheckArgs {
-    /// The platform file, a built-in platform, or a host or a card alone
+    /// The platform file, a built-in platform, or a host or a card alone; or a record (.json) or a folder of records
     #[arg(value_name = "PLATFORM")]
     pub platform: String,
     /// List also defaults and inherited values
     #[arg(long)]
     pub all: bool,
-    /// Print one JSON document with every value
+    /// Print one JSON document with every value, or with every rule that a record breaks
     #[arg(long)]
     pub json: bool,
 }
@@ -384,6 +387,15 @@ pub struct CompareArgs {
     /// New records
     #[arg(long, value_name = "RECORD", num_args = 1.., conflicts_with = "records")]
     pub new: Vec<PathBuf>,
+    /// Find the machines of the corpus that are nearest to this one record, and what differs from the nearest
+    #[arg(long, conflicts_with_all = ["baseline", "base", "new", "min_effect", "between_runs", "fail_above"])]
+    pub to_corpus: bool,
+    /// With --to-corpus: a folder of records instead of the built-in corpus
+    #[arg(long, value_name = "FOLDER", requires = "to_corpus")]
+    pub corpus: Option<PathBuf>,
+    /// With --to-corpus: number of machines in the table [default: 5]
+    #[arg(long, value_name = "COUNT", requires = "to_corpus", value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
+    pub nearest: Option<u32>,
     /// Smallest change of interest, in percent of the time: smaller ones are no difference [default: 2; simulations: 0]
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
     pub min_effect: Option<f64>,
@@ -546,6 +558,31 @@ pub struct FitArgs {
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub struct ImportArgs {
+    /// The output of a tool, as it printed it, with its command line if possible
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Tool that printed it: nvbandwidth (text or -j), gdrcopy (copybw, copylat), bandwidthTest, osu, perftest, mlc,
+    /// fio (--output-format=json), pcm-pcie (-B -csv), wc_perf [default: found by its words]
+    #[arg(long, value_name = "TOOL", value_parser = import_tool)]
+    pub from: Option<ImportTool>,
+    /// Link that limits the rates: a platform, its file (.toml), or the output of lspci -vvv or -xxxx of the machine
+    #[arg(long, value_name = "PLATFORM|LSPCI")]
+    pub on: Option<String>,
+    /// Write the record (JSON) to this file
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Print the record as JSON instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn import_tool(text: &str) -> Result<ImportTool, String> {
+    let known = || format!("use one of {}", ImportTool::ALL.map(ImportTool::name).join(", "));
+    ImportTool::ALL.into_iter().find(|tool| tool.name() == text).ok_or_else(known)
 }
 
 fn tool(text: &str) -> Result<Tool, String> {

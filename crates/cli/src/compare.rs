@@ -2,6 +2,7 @@
 
 use crate::args::CompareArgs;
 use crate::baseline::baselines;
+use crate::corpus;
 use crate::failure::{Failure, say};
 use crate::input;
 use crate::output::terminal_width;
@@ -13,6 +14,9 @@ use std::path::PathBuf;
 
 /// `lanemark compare`
 pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
+    if args.to_corpus {
+        return corpus::compare(args);
+    }
     let [base, new] = sides(args)?;
     let bar = spinner(format!("{} to {}", base.title, new.title));
     let comparison = lanemark_advise::compare(&base.named(), &new.named(), &criteria(args));

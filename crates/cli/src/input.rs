@@ -30,18 +30,30 @@ pub fn is_table(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
 }
 
+/// Reads the output of a tool.
+pub fn output(path: &Path) -> Result<String, Failure> {
+    read_text(path, OUTPUT)
+}
+
+/// Reads a text; an error names the first line that is none.
+fn read_text(path: &Path, most: u64) -> Result<String, Failure> {
+    let name = path.display();
+    let bytes = read_file(path, most).map_err(|error| Failure::Usage(format!("reading {name}: {error}")))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = good.split(|byte| *byte == b'\n').count();
+        Failure::Usage(format!("{name}:{line}: the line is not valid UTF-8"))
+    })
+}
+
 /// Reads a table of figures: CSV, or the output of a tool.
 pub fn table(path: &Path, tool: Option<Tool>) -> Result<Table, Failure> {
     let name = path.display().to_string();
     let most = if tool.is_some() { OUTPUT } else { TABLE };
-    let bytes = read_file(path, most).map_err(|error| Failure::Usage(format!("reading {name}: {error}")))?;
-    let text = std::str::from_utf8(&bytes).map_err(|error| {
-        let line = bytes[..error.valid_up_to()].split(|byte| *byte == b'\n').count();
-        Failure::Usage(format!("{name}:{line}: the line is not valid UTF-8"))
-    })?;
+    let text = read_text(path, most)?;
     let table = match tool {
-        Some(tool) => tool.read(&name, text),
-        None => Table::parse(&name, text),
+        Some(tool) => tool.read(&name, &text),
+        None => Table::parse(&name, &text),
     };
     table.map_err(|error| Failure::Usage(error.to_string()))
 }

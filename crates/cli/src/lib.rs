@@ -10,10 +10,12 @@ mod args;
 mod baseline;
 mod bench;
 mod compare;
+mod corpus;
 mod doctor;
 mod driver;
 mod failure;
 mod fleet;
+mod import;
 mod input;
 mod interrupt;
 mod invocation;
@@ -69,6 +71,7 @@ pub fn run(program: Vec<OsString>, arguments: Vec<OsString>) -> u8 {
         Command::Sweep(args) => sweep::sweep(&args),
         Command::Reproduce(args) => paper::reproduce(&args),
         Command::Fit(args) => paper::fit(&args),
+        Command::Import(args) => import::import(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Recover(args) => recover::recover(&args),
         Command::Bind(args) => driver::bind(&args),
@@ -81,6 +84,7 @@ pub fn run(program: Vec<OsString>, arguments: Vec<OsString>) -> u8 {
         Command::Baselines(args) => baseline::list(&args),
         Command::Platforms(args) => listing::platforms(&args),
         Command::New(args) => platform_file::new(&args),
+        Command::Check(args) if corpus::is_of_records(&args) => corpus::check(&args),
         Command::Check(args) => platform_file::check(&args),
         Command::Questions(args) => listing::questions(&args),
         Command::Kernels => listing::kernels(),

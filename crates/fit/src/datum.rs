@@ -1,7 +1,7 @@
 //! One datum of a fit: a measured figure, with the case that simulation and formulas answer.
 
-use crate::table::Row;
 use lanemark_bench::{Axes, BenchError, Case, Effort, Question, question};
+use lanemark_import::Row;
 use lanemark_machine::Verb;
 use lanemark_method::{Access, AccessPath, Method, Width};
 use lanemark_record::{Answer, Quantity};

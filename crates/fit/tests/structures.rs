@@ -198,7 +198,7 @@ fn reads_and_writes_of_two_real_gpus_are_predicted_between_measured_sizes() {
     // As `lanemark doctor --as-platform` wrote it for the H100; the H200 has the same link, sizes and tags.
     let draft = Draft::parse("gpu-h100.toml", include_str!("drawn/gpu-h100.toml")).unwrap();
     for name in ["h100", "h200"] {
-        let path = format!("{}/../../checks/records/{name}-dma-cuda.json", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{}/../../records/{name}-dma-cuda.json", env!("CARGO_MANIFEST_DIR"));
         let mut record = lanemark_record::read(std::path::Path::new(&path)).unwrap();
         // Known gap: no mechanism describes what both directions share.
         record.answers.retain(|answer| answer.question != "dma_read_write_mix");

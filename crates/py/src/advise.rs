@@ -3,7 +3,7 @@
 use crate::error::{self, Kind, raised};
 use crate::record::Record;
 use crate::wait::interruptible;
-use lanemark_advise::{FleetMember, MIN_EFFECT_PERCENT, Named, WorkloadRequest};
+use lanemark_advise::{FleetMember, MIN_EFFECT_PERCENT, Named, WorkloadRequest, built_in_corpus, neighbours};
 use lanemark_method::CopyDirection;
 use lanemark_record::guidance::Workload;
 use lanemark_record::{Criteria, file};
@@ -60,6 +60,18 @@ pub fn compare(
         .map_err(|error| raised(Kind::Usage, &format!("the records cannot be compared: {error}")))?;
     let text = lanemark_report::comparison_table(&comparison, ["base", "new"], None);
     Ok((file::to_json(&comparison), text))
+}
+
+/// Nearest machines of the built-in corpus in the table.
+const NEAREST: usize = 5;
+
+/// The machines of the built-in corpus that are nearest to a record, and the differences from the nearest.
+#[pyfunction]
+pub fn compare_to_corpus(name: &str, record: PyRef<'_, Record>) -> PyResult<(String, String)> {
+    let corpus = built_in_corpus().map_err(|error| error::bug(&error))?;
+    let found = neighbours(&Named { name, record: &record.0 }, &corpus)
+        .map_err(|error| raised(Kind::Usage, &format!("{name} cannot be compared with the corpus: {error}")))?;
+    Ok((file::to_json(&found), lanemark_report::neighbours_table(&found, name, NEAREST, None)))
 }
 
 /// Machines of a fleet that differ from the others: each with its name, its record, and its diagnosis as JSON.

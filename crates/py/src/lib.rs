@@ -24,7 +24,7 @@ mod wait;
 #[pyo3::pymodule]
 mod _lanemark {
     #[pymodule_export]
-    use crate::advise::{advise, compare, fleet};
+    use crate::advise::{advise, compare, compare_to_corpus, fleet};
     #[pymodule_export]
     use crate::board::Board;
     #[pymodule_export]

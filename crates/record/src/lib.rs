@@ -18,6 +18,7 @@ mod baselines;
 mod capture;
 mod card;
 mod comparison;
+pub mod corpus;
 mod corrected;
 mod delivery;
 mod detail;
@@ -33,6 +34,7 @@ pub mod fleet;
 pub mod gate;
 pub mod guidance;
 mod host;
+mod imported;
 mod interval;
 mod link;
 mod percentile;
@@ -40,6 +42,7 @@ mod record;
 #[cfg(feature = "files")]
 mod record_folder;
 pub mod recovery;
+pub mod reference;
 mod repeated;
 mod residual;
 mod runtime;
@@ -73,6 +76,7 @@ pub use experiment::{Bound, Class, Here, Picture, PictureLine, Reproduction, Row
 #[cfg(feature = "files")]
 pub use file::{RecordError, read, write};
 pub use host::{Governor, Host, IdleState, Load, SocketCpus};
+pub use imported::{BytePath, ImportFinding, ImportFindingKind, Imported, ImportedFigure, LeftOut, Measured};
 pub use interval::{Interval, LEAST_SAMPLES};
 pub use lanemark_method::{CacheState, Method, Reach, Socket};
 pub use link::{Direction, Link, LinkUse, ResourceUse};

@@ -3,6 +3,7 @@
 use crate::answer::Answer;
 use crate::card::Card;
 use crate::host::Host;
+use crate::imported::Imported;
 use crate::link::Link;
 use crate::runtime::Runtime;
 use crate::tool::Tool;
@@ -28,6 +29,9 @@ pub struct Record {
     /// The machine that ran this program; absent if nothing real was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<Host>,
+    /// Figures of another tool, from which `lanemark import` made this record; absent if it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Imported>,
     /// The targets.
     pub targets: Vec<Target>,
     /// The answers, in order of measurement.
@@ -54,6 +58,7 @@ impl Record {
             command,
             written_unix_s: None,
             host: None,
+            imported: None,
             targets: Vec::new(),
             answers: Vec::new(),
             skipped: Vec::new(),
@@ -104,6 +109,8 @@ pub enum TargetKind {
     Emulated,
     /// Formulas only.
     Formula,
+    /// Figures that another tool measured on a real machine: one number each, without samples.
+    Imported,
 }
 
 /// Number of a platform's parameters by origin.

@@ -80,6 +80,7 @@ pub(crate) fn kind_in_words(kind: TargetKind) -> &'static str {
         TargetKind::Real => "real",
         TargetKind::Emulated => "emulated: timings are not meaningful",
         TargetKind::Formula => "formulas only",
+        TargetKind::Imported => "imported",
     }
 }
 

@@ -155,6 +155,8 @@ pub(super) fn same_kind(first: (&Named<'_>, &str), second: (&Named<'_>, &str)) -
     }
     let because = if kinds.contains(&TargetKind::Emulated) {
         "timings in an emulator are not meaningful"
+    } else if kinds.contains(&TargetKind::Imported) {
+        "a figure of another tool is one number, measured in its own way; `lanemark compare --to-corpus` shows it beside machines"
     } else {
         "a simulation follows from a platform's parameters, a measurement from a machine; `lanemark reproduce` and `lanemark fit` relate them"
     };
@@ -163,6 +165,7 @@ pub(super) fn same_kind(first: (&Named<'_>, &str), second: (&Named<'_>, &str)) -
         TargetKind::Real => "real",
         TargetKind::Emulated => "emulated",
         TargetKind::Formula => "formulas only",
+        TargetKind::Imported => "imported",
     });
     Err(differ(first_kind, second_kind, because))
 }

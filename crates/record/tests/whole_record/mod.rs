@@ -32,6 +32,7 @@ pub fn whole_record() -> Record {
         tool: Tool { name: "lanemark".to_owned(), version: "0.1.0".to_owned() },
         command: vec!["lanemark".to_owned(), "bench".to_owned(), "--on=\"schema\"".to_owned()],
         written_unix_s: Some(u64::MAX),
+        imported: None,
         host: Some(Host {
             processor: Fact::Seen { value: "a processor".to_owned() },
             sockets: Fact::Seen { value: vec![SocketCpus { socket: 1, cpus: vec![1, 3], first_threads: vec![1] }] },

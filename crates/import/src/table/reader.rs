@@ -168,7 +168,7 @@ impl Reader {
 }
 
 /// A number of a tool: digits with at most one point, above 0; `None` for other text, such as `nan`.
-pub(super) fn positive(text: &str) -> Option<f64> {
+pub(crate) fn positive(text: &str) -> Option<f64> {
     let is_plain = text.chars().all(|c| c.is_ascii_digit() || c == '.');
     text.parse().ok().filter(|value: &f64| is_plain && value.is_finite() && *value > 0.0)
 }
@@ -184,7 +184,7 @@ type Document = (usize, Result<serde_json::Value, (usize, String)>);
 /// The JSON document that begins at the first line that starts with `{`, and the number of lines before it.
 ///
 /// `None` if there is no such line.
-pub(super) fn json(text: &str) -> Option<Document> {
+pub(crate) fn json(text: &str) -> Option<Document> {
     let mut start = 0;
     for (before, line) in text.split_inclusive('\n').enumerate() {
         if line.trim_start().starts_with('{') {
@@ -205,7 +205,7 @@ pub(super) fn json(text: &str) -> Option<Document> {
 }
 
 /// The lines of the occurrences of the JSON key `key`, from 1.
-pub(super) fn lines_of_key(text: &str, key: &str) -> Vec<usize> {
+pub(crate) fn lines_of_key(text: &str, key: &str) -> Vec<usize> {
     let key = format!("\"{key}\"");
     let is_key = |rest: &str| rest.trim_start().starts_with(':');
     let count = |line: &str| line.match_indices(&key).filter(|(at, _)| is_key(&line[at + key.len()..])).count();
@@ -213,7 +213,7 @@ pub(super) fn lines_of_key(text: &str, key: &str) -> Vec<usize> {
 }
 
 /// The message with control characters as escapes: text of a JSON file may contain line breaks.
-fn in_one_line(message: String) -> String {
+pub(crate) fn in_one_line(message: String) -> String {
     if !message.contains(char::is_control) {
         return message;
     }

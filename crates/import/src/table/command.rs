@@ -1,7 +1,7 @@
 //! Command lines in the output of a tool, as a shell or a script echoes them.
 
 /// The words of `line` behind the program `name`, if it is a command line of that program: `$ sudo dd if=...`.
-pub(super) fn words<'a>(line: &'a str, name: &str) -> Option<Vec<&'a str>> {
+pub(crate) fn words<'a>(line: &'a str, name: &str) -> Option<Vec<&'a str>> {
     let mut words = line.split_whitespace();
     let is_prefix = |word: &str| {
         matches!(word, "$" | "#" | "+" | ">" | "sudo" | "time" | "taskset" | "numactl") || word.contains('=')
@@ -20,7 +20,7 @@ pub(super) fn words<'a>(line: &'a str, name: &str) -> Option<Vec<&'a str>> {
 }
 
 /// The value of an option: `-b 64`, `-b64`, `--long 64` or `--long=64`.
-pub(super) fn option<'a>(words: &[&'a str], short: &str, long: &str) -> Option<&'a str> {
+pub(crate) fn option<'a>(words: &[&'a str], short: &str, long: &str) -> Option<&'a str> {
     for (place, word) in words.iter().enumerate() {
         if *word == short || *word == long {
             return words.get(place + 1).copied();

@@ -8,10 +8,10 @@ use lanemark_units::format_size;
 /// Figures of a card's DMA by question, size and options, measured with any tool.
 ///
 /// ```
-/// use lanemark_fit::Table;
+/// use lanemark_import::Table;
 /// let table = Table::parse("card.csv", "question,size_bytes,figure\ndma_read_latency,64,812 ns\n")?;
 /// assert_eq!(table.rows[0].figure, 812.0);
-/// # Ok::<(), lanemark_fit::TableError>(())
+/// # Ok::<(), lanemark_import::TableError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {

@@ -1,13 +1,13 @@
 //! Measured figures of a card's DMA as a table: a CSV file, or the output of a tool.
 
-mod command;
+pub(crate) mod command;
 mod csv;
 mod dd;
 mod dma_to_device;
 mod fio;
 mod nvbandwidth;
 mod perftest;
-mod reader;
+pub(crate) mod reader;
 mod rows;
 mod tool;
 mod units;

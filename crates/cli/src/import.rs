@@ -1,0 +1,68 @@
+//! `import`: the output of another tool as a record, held against the limit of a link.
+
+use crate::args::ImportArgs;
+use crate::doctor;
+use crate::failure::{Failure, say};
+use crate::input;
+use crate::output::{self, terminal_width};
+use lanemark_advise::{ImportLimits, judge_imported};
+use lanemark_import::ImportTool;
+use lanemark_record::{ImportFindingKind, file};
+use lanemark_runner::platform;
+use std::io::Write;
+use std::path::Path;
+
+/// `lanemark import`
+pub fn import(args: &ImportArgs) -> Result<(), Failure> {
+    if let Some(output) = &args.output {
+        let listing = args.on.as_deref().map(Path::new);
+        output::check(&[output], &std::iter::once(args.file.as_path()).chain(listing).collect::<Vec<_>>())?;
+    }
+    let limits = args.on.as_deref().map(limits).transpose()?;
+    let text = input::output(&args.file)?;
+    let name = args.file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let tool = args.from.or_else(|| ImportTool::of_output(&text)).ok_or_else(|| {
+        let known = ImportTool::ALL.map(ImportTool::name).join(", ");
+        Failure::Usage(format!("{name}: its words are those of no tool, or of several; name one with --from: {known}"))
+    })?;
+    let mut imported = tool.read(&name, &text).map_err(|error| Failure::Usage(error.to_string()))?;
+    judge_imported(&mut imported, limits.as_ref());
+    let words = ["lanemark", "import", name.as_str(), "--from", tool.name()].map(str::to_owned);
+    let record = lanemark_import::record(imported, words.to_vec());
+    let Some(imported) = &record.imported else { return Ok(()) };
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", file::to_json(&record))?;
+    } else {
+        let on = args.on.as_deref();
+        let table = lanemark_report::import_table(imported, record.answers.len(), on, terminal_width());
+        out.write_all(table.as_bytes())?;
+    }
+    if let Some(path) = &args.output {
+        file::write(&record, path).map_err(|error| Failure::Usage(error.to_string()))?;
+        say(&format!("wrote {}", path.display()));
+    }
+    let is_above = |kind| matches!(kind, ImportFindingKind::Impossible);
+    let above = imported.figures.iter().filter(|figure| {
+        let limit = figure.limit_bytes_per_s.zip(figure.value.rate());
+        limit.is_some_and(|(limit, rate)| rate > limit)
+    });
+    let count = above.count().max(imported.findings.iter().filter(|finding| is_above(finding.kind)).count());
+    if count == 0 {
+        return Ok(());
+    }
+    let figures = if count == 1 { "1 figure is".to_owned() } else { format!("{count} figures are") };
+    Err(Failure::Check(format!("{figures} above the limit of the link, which is impossible")))
+}
+
+/// The links of a listing, if `on` is a file of one, or of a platform.
+fn limits(on: &str) -> Result<ImportLimits, Failure> {
+    let path = Path::new(on);
+    let is_platform_file = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
+    let found = if path.exists() && !is_platform_file {
+        ImportLimits::of_listing(&doctor::read(Some(path))?)
+    } else {
+        ImportLimits::of_platform(&platform(on)?)
+    };
+    found.map_err(|error| Failure::Usage(format!("--on {on}: {error}")))
+}
