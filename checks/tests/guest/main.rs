@@ -6,6 +6,7 @@
 
 mod bench;
 mod card;
+mod dma;
 mod doctor;
 mod driver;
 mod guest;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         card::the_last_bytes_of_an_8_gib_bar_are_accessible,
         card::registers_are_loaded_and_not_stored_to_by_default,
         card::a_non_prefetchable_bar_has_no_write_combining_mapping,
+        dma::the_engine_of_a_device_answers_questions_about_dma,
         doctor::the_tree_shows_the_slow_switch_and_nothing_is_changed,
         doctor::the_json_document_matches_the_kernels_bars_drivers_and_groups,
         doctor::without_root_it_reports_unseen_facts,

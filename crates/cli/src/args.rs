@@ -409,6 +409,9 @@ pub struct CardArgs {
     /// repeatable [default kind: storage in a prefetchable BAR, else read-only registers]
     #[arg(long = "bar", value_name = "RANGE")]
     pub bars: Vec<Range>,
+    /// Description of the card for its DMA engine: a built-in one (edu) or a device file; the card must be bound to vfio-pci
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
     /// Print every range, mapping and access that would happen, without accessing the card
     #[arg(long, conflicts_with_all = ["json", "record", "html", "csv", "svg"])]
     pub dry_run: bool,
@@ -429,8 +432,9 @@ pub struct CardArgs {
 impl CardArgs {
     /// Whether no option for access to a card is given.
     pub fn is_usual(&self) -> bool {
-        let CardArgs { bars, dry_run, i_own_this_device, enable, emulated, system_root } = self;
-        bars.is_empty() && !dry_run && !i_own_this_device && !enable && !emulated && system_root.is_none()
+        let CardArgs { bars, device, dry_run, i_own_this_device, enable, emulated, system_root } = self;
+        let names_nothing = bars.is_empty() && device.is_none();
+        names_nothing && !dry_run && !i_own_this_device && !enable && !emulated && system_root.is_none()
     }
 }
 

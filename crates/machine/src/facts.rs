@@ -130,6 +130,11 @@ pub struct DmaFacts {
     pub relays_at: Option<BarOffset>,
     /// Whether a driver can start transfers and wait for them ([`DmaCall`](crate::DmaCall)).
     pub has_driver: bool,
+    /// Whether a device can show the end of a transfer by a flag in host memory ([`Completion::Flag`]); otherwise cores poll
+    /// a register.
+    ///
+    /// [`Completion::Flag`]: crate::Completion::Flag
+    pub has_flag: bool,
 }
 
 /// Last-level cache as used by devices.

@@ -20,18 +20,41 @@
 //!
 //! Verified on: QEMU's `intel-iommu` under Linux 6.1 (`checks/guest`). Not yet verified on a real IOMMU.
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod bars;
+mod capability;
 mod container;
+mod device;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod dma_plan;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod engine;
 mod error;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod faults;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod host_window;
+mod interrupt;
 mod ioctl;
 mod iommu;
+mod options;
+mod region;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod registers;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod transfers;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod machine;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 mod unsupported;
 
 pub use container::{Container, IommuProperties, IovaSpan};
+pub use device::{DRIVER, VfioDevice};
 pub use error::VfioError;
+pub use interrupt::VfioInterrupt;
 pub use iommu::Iommu;
+pub use options::VfioOptions;
+pub use region::VfioRegion;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub use machine::VfioMachine;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
