@@ -5,9 +5,12 @@ use crate::failure::Failure;
 use crate::output::command_line;
 use lanemark_bench::{Axes, Effort};
 use lanemark_hw::linux_sysfs::Consent;
+use lanemark_hw::linux_vfio::DRIVER;
 use lanemark_machine::Fence;
 use lanemark_record::Reach;
-use lanemark_runner::{Answerer, CardAccess, Changes, Request, RunError, Setup, Target, WhatIf, device_file, questions};
+use lanemark_runner::{
+    Answerer, CardAccess, Changes, Request, RunError, Setup, Target, WhatIf, device_file, questions,
+};
 use lanemark_sweep::{Combine, Settings};
 use lanemark_units::Ticks;
 
@@ -93,6 +96,7 @@ fn setup(args: &BenchArgs, with: Pairs) -> Result<Setup, RunError> {
         card: CardAccess {
             bars: card.bars.clone(),
             device: card.device.as_deref().map(device_file).transpose()?,
+            will_be_behind_vfio: card.bind.as_deref() == Some(DRIVER),
             consent: Consent { owns_device: card.i_own_this_device, enable: card.enable },
             emulated: card.emulated,
             system_root: card.system_root.clone(),

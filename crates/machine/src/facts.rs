@@ -137,6 +137,27 @@ pub struct DmaFacts {
     pub has_flag: bool,
 }
 
+impl DmaFacts {
+    /// A card behind an IOMMU with pages of `page_bytes`, whose engine makes one transfer at a time: a driver starts it by
+    /// registers, and polls one of them.
+    #[must_use]
+    pub const fn of_register_engine(mapped_bytes: u64, page_bytes: u64) -> DmaFacts {
+        DmaFacts {
+            cards: 1,
+            mapped_bytes,
+            page_bytes: Some(page_bytes),
+            cache: None,
+            is_partial_dearer: false,
+            has_remote: false,
+            tags: 1,
+            channels: 1,
+            relays_at: None,
+            has_driver: true,
+            has_flag: false,
+        }
+    }
+}
+
 /// Last-level cache as used by devices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CacheFacts {

@@ -25,7 +25,8 @@ pub fn device_file(name: &str) -> Result<DeviceFile, RunError> {
     let failed = |because: String| RunError::NoDeviceFile { name: name.to_owned(), because };
     let bytes = read_file(Path::new(name), LONGEST).map_err(|error| {
         let known = || DEVICES.iter().map(|device| device.name);
-        let hint = did_you_mean(name, known()).unwrap_or_else(|| format!("built in: {}", known().collect::<Vec<_>>().join(", ")));
+        let hint = did_you_mean(name, known())
+            .unwrap_or_else(|| format!("built in: {}", known().collect::<Vec<_>>().join(", ")));
         failed(format!("{hint}; reading it as a file failed: {error}"))
     })?;
     let text = String::from_utf8(bytes).map_err(|error| {

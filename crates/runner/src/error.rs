@@ -213,11 +213,6 @@ pub enum RunError {
         "device: {0} is not bound to vfio-pci, through which its DMA engine is driven: add --bind vfio-pci, or bind it with: lanemark bind {0}"
     )]
     DeviceNotBehindVfio(String),
-    /// A dry run of a card behind VFIO.
-    #[error(
-        "{0} is bound to vfio-pci, and no --bar is named: its BARs are not accessed, so there are no accesses to list; without --dry-run, it is opened through VFIO, which resets it if it can be reset"
-    )]
-    DryRunBehindVfio(String),
     /// An OpenCL device that cannot be opened.
     #[error(transparent)]
     OpenCl(#[from] OpenClError),

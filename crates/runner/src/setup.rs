@@ -27,6 +27,8 @@ pub struct CardAccess {
     pub bars: Vec<Range>,
     /// Description of the card, for its DMA engine.
     pub device: Option<DeviceFile>,
+    /// Whether the card is bound to `vfio-pci` before it is opened; for a dry run, which binds nothing.
+    pub will_be_behind_vfio: bool,
     /// Consent to use a device with a bound driver, and to enable memory decoding.
     pub consent: Consent,
     /// Marks the record as made in an emulator. Known emulators are also detected.

@@ -7,7 +7,7 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use std::fmt;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Files through which the BARs of a device are mapped: one of sysfs for each, or the one of VFIO for all.
 pub(crate) trait BarFiles: fmt::Debug + Send + Sync {
@@ -16,6 +16,11 @@ pub(crate) trait BarFiles: fmt::Debug + Send + Sync {
 
     /// Path of the file for mapping a BAR as `memory_type`; `None` for other types.
     fn path(&self, device: &Device, bar: u8, memory_type: MemoryType) -> Option<PathBuf>;
+
+    /// Whether the file exists, as far as a dry run can tell.
+    fn exists(&self, path: &Path) -> bool {
+        path.exists()
+    }
 
     /// Opens the file for mapping the range of `place`, of which [`path`](BarFiles::path) is `path`.
     fn open(

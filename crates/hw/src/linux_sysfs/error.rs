@@ -146,7 +146,10 @@ pub enum CardError {
         range: Range,
     },
     /// VFIO does not map this part of the BAR.
-    #[error("{device}: VFIO maps no page of {range} into a program (mappable: {}): name another range; the pages of an MSI-X table and BARs shorter than a page cannot be mapped everywhere", areas(mappable))]
+    #[error(
+        "{device}: VFIO maps no page of {range} into a program (mappable: {}): name another range; the pages of an MSI-X table and BARs shorter than a page cannot be mapped everywhere",
+        areas(mappable)
+    )]
     NotMappable {
         /// Device.
         device: Address,

@@ -245,7 +245,8 @@ impl Machine for CardMachine {
         let card = |error| self.error(error);
         let Attachment { device, places, .. } = self.attachment();
         device.check_present().map_err(card)?;
-        let window = Window::open(device, &*self.allowance.files, &places[place], ask.span.memory_type).map_err(card)?;
+        let window =
+            Window::open(device, &*self.allowance.files, &places[place], ask.span.memory_type).map_err(card)?;
         let at = window.at(ask.span.at.offset, ask.span.len).map_err(card)?;
 
         let reads_back = shape.verb == Verb::Store && places[place].kind.may_load();

@@ -47,7 +47,7 @@ impl Rehearsal {
             let because = "not mapped in a dry run".to_owned();
             let bar = place.range.bar;
             Ok(match files.path(&device, bar, memory_type) {
-                Some(file) if file.exists() => Ok(MappedType { found: None, because }),
+                Some(file) if files.exists(&file) => Ok(MappedType { found: None, because }),
                 Some(path) if memory_type == MemoryType::Wc => {
                     Err(CardError::NoWriteCombining { device: device.address(), bar, path }.to_string())
                 }

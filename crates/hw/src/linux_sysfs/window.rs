@@ -54,8 +54,7 @@ impl Window {
             because: format!("{}, not as {memory_type}", files.types()),
         })?;
         let held = Held::take(device, bar, memory_type)?;
-        let protection =
-            if place.kind.may_store() { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
+        let protection = if place.kind.may_store() { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
         let BarFile { file, start } = files.open(device, place, memory_type, &path)?;
         // A BAR shorter than a page may start within one; the kernel maps that page.
         let in_page = place.bar.start.0 % PAGE as u64;

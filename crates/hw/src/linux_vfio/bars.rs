@@ -3,7 +3,7 @@
 use super::VfioDevice;
 use crate::linux_sysfs::{BarFile, BarFiles, CardError, Device, Place};
 use lanemark_units::MemoryType;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Bytes of a page.
@@ -53,6 +53,11 @@ impl BarFiles for RehearsedBars {
 
     fn path(&self, _: &Device, _: u8, memory_type: MemoryType) -> Option<PathBuf> {
         (memory_type == MemoryType::Uc).then(|| self.0.clone())
+    }
+
+    fn exists(&self, _: &Path) -> bool {
+        // The file of a group appears when the device is bound.
+        true
     }
 
     fn open(&self, device: &Device, _: &Place, _: MemoryType, _: &PathBuf) -> Result<BarFile, CardError> {

@@ -87,6 +87,12 @@ impl VfioDevice {
         if vendor == u16::MAX { Err(gone("its configuration space reads all ones".to_owned())) } else { Ok(()) }
     }
 
+    /// The error of a device that the kernel wants back.
+    pub(super) fn requested(&self) -> VfioError {
+        let seen = "the kernel asks for it: it is being removed, or its driver unbound".to_owned();
+        VfioError::Gone { device: self.address(), seen }
+    }
+
     /// The region of a BAR.
     pub(super) fn bar(&self, bar: u8) -> io::Result<VfioRegion> {
         ioctl::region(self.file(), u32::from(bar))
@@ -122,8 +128,8 @@ impl VfioDevice {
     /// # Errors
     /// [`VfioError::Os`].
     pub fn reset(&self) -> Result<(), VfioError> {
-        let done = ioctl::reset(self.file())
-            .and_then(|()| self.change_command(command::MEMORY_SPACE, command::BUS_MASTER));
+        let done =
+            ioctl::reset(self.file()).and_then(|()| self.change_command(command::MEMORY_SPACE, command::BUS_MASTER));
         let (device, path) = (self.address(), self.path.clone());
         done.map_err(|source| VfioError::Os { device, doing: "resetting the device of", path, source })
     }
@@ -168,7 +174,6 @@ impl Drop for BusMaster {
 impl VfioDevice {
     /// The function of an open device, for messages and checks.
     pub(super) fn of_system(system: &System, device: Address) -> Result<PciFunction, VfioError> {
-        PciFunction::find(system, device)
-            .map_err(|_| VfioError::NotBound { device, path: system.device(device) })
+        PciFunction::find(system, device).map_err(|_| VfioError::NotBound { device, path: system.device(device) })
     }
 }

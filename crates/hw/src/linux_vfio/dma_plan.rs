@@ -53,14 +53,23 @@ fn engines(work: &EngineWork) -> Result<DmaPlan, Refusal> {
             return refused("writes that are followed by reads", "the engine does one transfer at a time");
         }
         [EngineJob::OnChannels(dealt)] => {
-            return refused(format!("{} channels of a card", dealt.channels), "the engine has one, which it does not name");
+            return refused(
+                format!("{} channels of a card", dealt.channels),
+                "the engine has one, which it does not name",
+            );
         }
         jobs => {
-            return refused(format!("{} jobs of devices", jobs.len()), "one device is open, whose engine does one transfer at a time");
+            return refused(
+                format!("{} jobs of devices", jobs.len()),
+                "one device is open, whose engine does one transfer at a time",
+            );
         }
     };
     if work.memory != HostMemory::default() {
-        return refused("this cache state or socket of host memory", "its memory was written by a core of its own socket");
+        return refused(
+            "this cache state or socket of host memory",
+            "its memory was written by a core of its own socket",
+        );
     }
     Ok(DmaPlan { core: 0, transfer, completion: Completion::Register })
 }
@@ -75,7 +84,10 @@ fn call(core: u32, call: &DmaCall, limits: &Limits<'_>) -> Result<DmaPlan, Refus
         }
     }
     if descriptors != Descriptors::Written(MemoryType::Uc) {
-        return refused("descriptors in host memory or in WC memory", "a transfer is described by registers, mapped as UC");
+        return refused(
+            "descriptors in host memory or in WC memory",
+            "a transfer is described by registers, mapped as UC",
+        );
     }
     if channel != 0 {
         return refused(format!("channel {channel} of a card"), "the engine has one, counted from 0");
@@ -83,7 +95,10 @@ fn call(core: u32, call: &DmaCall, limits: &Limits<'_>) -> Result<DmaPlan, Refus
     match completion {
         Completion::Register => {}
         Completion::Flag => {
-            return refused("a completion flag in host memory", "the device file describes a register that shows the end");
+            return refused(
+                "a completion flag in host memory",
+                "the device file describes a register that shows the end",
+            );
         }
         Completion::Interrupt if limits.interrupts => {}
         Completion::Interrupt => {
@@ -106,10 +121,16 @@ fn fits(asked: DmaPlan, limits: &Limits<'_>) -> Result<DmaPlan, Refusal> {
     }
     if bytes == 0 || bytes > engine.most_bytes {
         let most = format_size(engine.most_bytes);
-        return refused(format!("a transfer of {}", format_size(bytes)), format!("the engine moves 1 B to {most} at once"));
+        return refused(
+            format!("a transfer of {}", format_size(bytes)),
+            format!("the engine moves 1 B to {most} at once"),
+        );
     }
     if outstanding.is_some_and(|outstanding| outstanding > 1) {
-        return refused(format!("{} outstanding transfers", outstanding.unwrap_or(0)), "the engine does one transfer at a time");
+        return refused(
+            format!("{} outstanding transfers", outstanding.unwrap_or(0)),
+            "the engine does one transfer at a time",
+        );
     }
     let alignment = engine.alignment_bytes;
     let is_aligned = [bytes, window.offset, window.step(bytes)].iter().all(|at| at.is_multiple_of(alignment));
@@ -120,7 +141,10 @@ fn fits(asked: DmaPlan, limits: &Limits<'_>) -> Result<DmaPlan, Refusal> {
     let end = window.offset.checked_add(window.len.max(bytes));
     if end.is_none_or(|end| end > limits.mapped_bytes) {
         let mapped = format_size(limits.mapped_bytes);
-        return refused(format!("a window of {} of host memory", format_size(window.len)), format!("{mapped} can be mapped"));
+        return refused(
+            format!("a window of {} of host memory", format_size(window.len)),
+            format!("{mapped} can be mapped"),
+        );
     }
     Ok(asked)
 }

@@ -56,7 +56,9 @@ pub enum VfioError {
         path: PathBuf,
     },
     /// The slot has another device than at opening, or another driver.
-    #[error("{device} was {was} when it was opened and is {is} now: it was replaced or bound to another driver; open it again")]
+    #[error(
+        "{device} was {was} when it was opened and is {is} now: it was replaced or bound to another driver; open it again"
+    )]
     Changed {
         /// Device.
         device: Address,

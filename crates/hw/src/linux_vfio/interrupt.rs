@@ -37,7 +37,8 @@ impl VfioInterrupt {
     /// Waits for the interrupt, at most `longest_ms`; returns whether it arrived. A signal ends the wait.
     pub(super) fn wait(&self, longest_ms: u32) -> Result<bool, Errno> {
         let fd = self.event.as_fd();
-        let longest = Timespec { tv_sec: i64::from(longest_ms / 1000), tv_nsec: i64::from(longest_ms % 1000) * 1_000_000 };
+        let longest =
+            Timespec { tv_sec: i64::from(longest_ms / 1000), tv_nsec: i64::from(longest_ms % 1000) * 1_000_000 };
         poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], Some(&longest))?;
         self.take()
     }

@@ -7,10 +7,10 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd as _, OwnedFd};
 use vfio_bindings::bindings::vfio::{
-    VFIO_BASE, VFIO_DEVICE_FLAGS_RESET, VFIO_DMA_MAP_FLAG_READ, VFIO_DMA_MAP_FLAG_WRITE,
-    VFIO_IRQ_SET_ACTION_TRIGGER, VFIO_IRQ_SET_DATA_EVENTFD, VFIO_IRQ_SET_DATA_NONE, VFIO_TYPE, vfio_device_info,
-    vfio_group_status, vfio_iommu_type1_dma_map, vfio_iommu_type1_dma_unmap, vfio_iommu_type1_info, vfio_irq_info,
-    vfio_irq_set, vfio_region_info,
+    VFIO_BASE, VFIO_DEVICE_FLAGS_RESET, VFIO_DMA_MAP_FLAG_READ, VFIO_DMA_MAP_FLAG_WRITE, VFIO_IRQ_SET_ACTION_TRIGGER,
+    VFIO_IRQ_SET_DATA_EVENTFD, VFIO_IRQ_SET_DATA_NONE, VFIO_TYPE, vfio_device_info, vfio_group_status,
+    vfio_iommu_type1_dma_map, vfio_iommu_type1_dma_unmap, vfio_iommu_type1_info, vfio_irq_info, vfio_irq_set,
+    vfio_region_info,
 };
 
 /// Numbers of the ioctls, from `VFIO_BASE`.
@@ -181,12 +181,7 @@ pub(super) fn vectors(device: BorrowedFd<'_>, index: u32) -> io::Result<u32> {
 }
 
 /// Connects vector `vector` of a kind of interrupt to an eventfd, and enables the kind.
-pub(super) fn set_interrupt(
-    device: BorrowedFd<'_>,
-    index: u32,
-    vector: u32,
-    event: BorrowedFd<'_>,
-) -> io::Result<()> {
+pub(super) fn set_interrupt(device: BorrowedFd<'_>, index: u32, vector: u32, event: BorrowedFd<'_>) -> io::Result<()> {
     let flags = VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER;
     set_irqs(device, [flags, index, vector, 1], Some(event))
 }

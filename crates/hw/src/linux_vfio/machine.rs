@@ -34,7 +34,7 @@ use vfio_bindings::bindings::vfio::VFIO_PCI_REQ_IRQ_INDEX;
 const PAGE: usize = 4096;
 
 /// Most host memory that is mapped for an engine: more pages than an IOTLB holds.
-const MAPPED: u64 = 64 << 20;
+pub(super) const MAPPED: u64 = 64 << 20;
 
 /// A device behind the real IOMMU, and memory of this process that is mapped for it.
 ///
@@ -100,7 +100,8 @@ impl VfioMachine {
         let space = Iommu::space(&container, 32).map_err(|error| unsupported(error.to_string()))?;
         let timer = Timer::checked(cpu.tsc_hz);
         let opened = container.device();
-        let engine = options.file.map(|file| DmaEngine::open(&container, &attachment, file, timer)).transpose()?.flatten();
+        let engine =
+            options.file.map(|file| DmaEngine::open(&container, &attachment, file, timer)).transpose()?.flatten();
         let has_ranges = !attachment.places.is_empty();
         let card = has_ranges.then(|| {
             let files = Arc::new(DeviceBars(Arc::clone(opened)));
@@ -198,13 +199,10 @@ impl VfioMachine {
     /// Fails if the device is not the one that was opened, or if the kernel wants it back.
     fn check_device(&self) -> Result<(), MachineError> {
         let device = self.container.device();
-        let checked = device.check().and_then(|()| match self.requested.as_ref().map(VfioInterrupt::take) {
-            Some(Ok(true)) => {
-                let seen = "the kernel asks for it: it is being removed, or its driver unbound".to_owned();
-                Err(VfioError::Gone { device: device.address(), seen })
-            }
-            _ => Ok(()),
-        });
+        let checked = match self.requested.as_ref().map(VfioInterrupt::take) {
+            Some(Ok(true)) => Err(device.requested()),
+            _ => device.check(),
+        };
         checked.map_err(|error| MachineError::Device { machine: self.facts.name.clone(), what: error.to_string() })
     }
 
@@ -342,7 +340,8 @@ impl DmaEngine {
         let device = container.device().address();
         let driver = EngineDriver::open(container.device(), &attachment.device, file, engine, timer)?;
         let unsupported = |because: String| VfioError::Unsupported { device, because };
-        let space = HostWindow::space(container, engine.address_bits).map_err(|error| unsupported(error.to_string()))?;
+        let space =
+            HostWindow::space(container, engine.address_bits).map_err(|error| unsupported(error.to_string()))?;
         // The first allocation decides on the page size.
         let pages = HostPages::new(MAPPED + engine.most_bytes.next_multiple_of(PAGE as u64));
         let pages = pages.map_err(|error| unsupported(format!("no memory for DMA can be allocated: {error}")))?;
@@ -352,19 +351,7 @@ impl DmaEngine {
     }
 
     fn facts(&self) -> DmaFacts {
-        DmaFacts {
-            cards: 1,
-            mapped_bytes: self.mapped_bytes,
-            page_bytes: Some(self.page_bytes),
-            cache: None,
-            is_partial_dearer: false,
-            has_remote: false,
-            tags: 1,
-            channels: 1,
-            relays_at: None,
-            has_driver: true,
-            has_flag: false,
-        }
+        DmaFacts::of_register_engine(self.mapped_bytes, self.page_bytes)
     }
 }
 
@@ -372,9 +359,15 @@ fn facts(container: &Container, cpu: &Cpu, cpus: usize, is_emulated: bool) -> Fa
     let sizes = container.properties().page_sizes;
     let pages = (0..64).filter(|bit| sizes & (1 << bit) != 0).map(|bit| format_size(1 << bit));
     let pages = pages.collect::<Vec<_>>().join(", ");
+    let facts = facts_without_device(container.device().address(), cpu, cpus, is_emulated);
+    Facts { summary: format!("VFIO type 1, pages of {pages}; {}", cpu.brand), ..facts }
+}
+
+/// The facts that hold before the device is opened.
+pub(super) fn facts_without_device(device: Address, cpu: &Cpu, cpus: usize, is_emulated: bool) -> Facts {
     Facts {
-        name: container.device().address().to_string(),
-        summary: format!("VFIO type 1, pages of {pages}; {}", cpu.brand),
+        name: device.to_string(),
+        summary: format!("VFIO; {}", cpu.brand),
         time_base: if is_emulated { TimeBase::Emulated } else { TimeBase::Real },
         cores: usable_cores(cpus),
         regions: vec![Region {

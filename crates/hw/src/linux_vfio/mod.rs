@@ -37,14 +37,16 @@ mod host_window;
 mod interrupt;
 mod ioctl;
 mod iommu;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod machine;
 mod options;
 mod region;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod registers;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod transfers;
+mod rehearsal;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod machine;
+mod transfers;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 mod unsupported;
 
@@ -53,9 +55,11 @@ pub use device::{DRIVER, VfioDevice};
 pub use error::VfioError;
 pub use interrupt::VfioInterrupt;
 pub use iommu::Iommu;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub use machine::VfioMachine;
 pub use options::VfioOptions;
 pub use region::VfioRegion;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-pub use machine::VfioMachine;
+pub use rehearsal::{VfioNotes, VfioRehearsal};
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
-pub use unsupported::VfioMachine;
+pub use unsupported::{VfioMachine, VfioNotes, VfioRehearsal};

@@ -1,7 +1,7 @@
 //! How a device is opened through VFIO.
 
 use super::{DRIVER, VfioError};
-use crate::linux_sysfs::{Address, Attachment, Consent, Range, System};
+use crate::linux_sysfs::{Address, Attachment, Consent, Device, Range, System};
 use crate::pci_driver::PciFunction;
 use lanemark_devices::{DeviceFile, Identifiers};
 
@@ -22,11 +22,25 @@ impl VfioOptions<'_> {
     /// # Errors
     /// [`VfioError`] of the first failed check.
     pub fn attachment(&self, system: &System, device: Address) -> Result<Attachment, VfioError> {
+        self.attachment_with(system, device, false)
+    }
+
+    /// As [`attachment`](VfioOptions::attachment); with `is_bound`, the driver may be another one, because the device will be
+    /// bound before it is opened.
+    pub(super) fn attachment_with(
+        &self,
+        system: &System,
+        device: Address,
+        is_bound: bool,
+    ) -> Result<Attachment, VfioError> {
         let unsupported = |because: String| VfioError::Unsupported { device, because };
         let not_bound = || VfioError::NotBound { device, path: system.device(device).join("driver") };
-        let attached = Attachment::without_ranges(system, device, DRIVER);
-        let attached = attached.map_err(|error| unsupported(error.to_string()))?;
-        let mut attachment = attached.ok_or_else(not_bound)?;
+        let found = Device::find(system, device).map_err(|error| unsupported(error.to_string()))?;
+        let driver = found.driver().map_err(|error| unsupported(error.to_string()))?;
+        if !is_bound && driver.as_deref() != Some(DRIVER) {
+            return Err(not_bound());
+        }
+        let mut attachment = Attachment { device: found, places: Vec::new(), driver, was_enabled: false };
         if let Some(file) = self.file {
             check_identity(system, device, file)?;
             let bars = attachment.device.bars().map_err(|error| unsupported(error.to_string()))?;
@@ -34,7 +48,8 @@ impl VfioOptions<'_> {
                 let found = bars.iter().find(|bar| bar.number == wanted.number).map_or(0, |bar| bar.len);
                 if found < wanted.len_bytes {
                     let (number, len) = (wanted.number, wanted.len_bytes);
-                    let because = format!("BAR{number} has {found:#x} B, and the device file of '{}' needs {len:#x}", file.name);
+                    let because =
+                        format!("BAR{number} has {found:#x} B, and the device file of '{}' needs {len:#x}", file.name);
                     return Err(unsupported(because));
                 }
             }

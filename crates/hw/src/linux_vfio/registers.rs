@@ -42,7 +42,8 @@ impl Registers {
         let way = match Window::open(sysfs, &DeviceBars(Arc::clone(device)), &place, MemoryType::Uc) {
             Ok(window) => Way::Mapped(window),
             Err(CardError::NotMappable { .. }) => {
-                let region = device.bar(bar).map_err(|error| sysfs.os("finding a BAR in", device.path().clone(), error))?;
+                let region =
+                    device.bar(bar).map_err(|error| sysfs.os("finding a BAR in", device.path().clone(), error))?;
                 Way::Called(region.start)
             }
             Err(other) => return Err(other),

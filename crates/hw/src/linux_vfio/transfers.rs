@@ -92,7 +92,7 @@ impl Bench<'_> {
             return Err(MachineError::Device { machine: self.name.to_owned(), what });
         }
         samples.confirmed = confirmed.map_err(|error| match (error, device.check()) {
-            (error @ MachineError::Interrupted { .. }, _) | (error, Ok(())) => error,
+            (error @ (MachineError::Interrupted { .. } | MachineError::Device { .. }), _) | (error, Ok(())) => error,
             (_, Err(gone)) => MachineError::Device { machine: self.name.to_owned(), what: gone.to_string() },
         })?;
         Ok(())
@@ -178,7 +178,7 @@ impl Bench<'_> {
             timer: self.timer,
             plan,
             cpu: self.cpu,
-            company: Company::None,
+            company: Company::Device,
             passes_per_check: 1,
             delivery: Delivery::Drained,
             interrupted: self.interrupted,
@@ -211,9 +211,7 @@ impl Bench<'_> {
         if !is_requested {
             return Ok(());
         }
-        let device = self.container.device().address();
-        let seen = "the kernel asks for it: it is being removed, or its driver unbound".to_owned();
-        Err(self.device_error(super::VfioError::Gone { device, seen }.to_string()))
+        Err(self.device_error(self.container.device().requested().to_string()))
     }
 
     /// Compares the bytes at both ends: of the last iteration for writes of the device, of the last transfer for its reads.
