@@ -904,7 +904,7 @@ pub struct ReportArgs {
 #[derive(Debug, Arguments)]
 pub struct SchemaArgs {
     /// The file format
-    #[arg(value_name = "platform|record|doctor|fleet|guidance|space|sweep-log")]
+    #[arg(value_name = "platform|device|record|doctor|fleet|guidance|space|sweep-log")]
     pub format: Format,
 }
 
@@ -912,6 +912,8 @@ pub struct SchemaArgs {
 pub enum Format {
     /// Platform files
     Platform,
+    /// Device files
+    Device,
     /// Records
     Record,
     /// Output of `doctor --json`

@@ -20,7 +20,7 @@ pub(crate) struct Values {
     /// Path in messages, such as `engine` or `bar.2`.
     path: String,
     line: usize,
-    values: BTreeMap<&'static str, (Read, usize)>,
+    given: BTreeMap<&'static str, (Read, usize)>,
 }
 
 impl Values {
@@ -31,7 +31,7 @@ impl Values {
 
     /// Line of a key, or of the section if it is not given.
     pub(crate) fn line_of(&self, key: &str) -> usize {
-        self.values.get(key).map_or(self.line, |(_, line)| *line)
+        self.given.get(key).map_or(self.line, |(_, line)| *line)
     }
 
     /// A number that is given or has a default; 0 if it has a problem, which is reported elsewhere.
@@ -41,7 +41,7 @@ impl Values {
 
     /// A number that may be absent.
     pub(crate) fn some_number(&self, key: &str) -> Option<u64> {
-        match self.values.get(key) {
+        match self.given.get(key) {
             Some((Read::Number(number), _)) => Some(*number),
             _ => None,
         }
@@ -49,7 +49,7 @@ impl Values {
 
     /// A text; empty if it has a problem, which is reported elsewhere.
     pub(crate) fn text(&self, key: &str) -> String {
-        match self.values.get(key) {
+        match self.given.get(key) {
             Some((Read::Text(text), _)) => text.clone(),
             _ => String::new(),
         }
@@ -158,7 +158,7 @@ impl<'a> Reader<'a> {
         table: &DeTable<'_>,
         is_other: impl Fn(&str) -> bool,
     ) -> Values {
-        let mut values = Values { path, line, values: BTreeMap::new() };
+        let mut values = Values { path, line, given: BTreeMap::new() };
         for name in table.keys() {
             let (at, name) = (self.line(name.span().start), name.get_ref().as_ref());
             if section.keys.iter().any(|key| key.name == name) || is_other(name) {
@@ -177,12 +177,12 @@ impl<'a> Reader<'a> {
                 Some(found) => {
                     let at = self.line(found.span().start);
                     match value(key, found.get_ref()) {
-                        Ok(read) => _ = values.values.insert(key.name, (read, at)),
+                        Ok(read) => _ = values.given.insert(key.name, (read, at)),
                         Err(rule) => self.problem(at, values.path_of(key.name), rule),
                     }
                 }
                 None => match key.default {
-                    Some(Fallback::Number(number)) => _ = values.values.insert(key.name, (Read::Number(number), line)),
+                    Some(Fallback::Number(number)) => _ = values.given.insert(key.name, (Read::Number(number), line)),
                     Some(Fallback::Nothing) => {}
                     None => self.problem(line, values.path_of(key.name), format!("is missing: {}", key.doc)),
                 },

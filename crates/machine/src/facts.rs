@@ -108,6 +108,7 @@ impl Facts {
 
 /// DMA capabilities of the cards of a machine, which are all alike.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(clippy::struct_excessive_bools)] // Each is a fact of its own.
 pub struct DmaFacts {
     /// Number of cards.
     pub cards: u32,

@@ -17,12 +17,16 @@ pub(crate) struct Card {
     before: State,
 }
 
-/// Opens the card at `address`; `cancel` ends long measurements. Also returns notes for the record.
-pub(crate) fn open(
-    address: Address,
-    access: &CardAccess,
-    cancel: &Cancel,
-) -> Result<(Box<dyn Machine>, Card, Vec<String>), RunError> {
+/// An open card with its machine.
+pub(crate) struct OpenCard {
+    pub(crate) machine: Box<dyn Machine>,
+    pub(crate) card: Card,
+    /// Sentences for the record's warnings.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Opens the card at `address`; `cancel` ends long measurements.
+pub(crate) fn open(address: Address, access: &CardAccess, cancel: &Cancel) -> Result<OpenCard, RunError> {
     let system = access.system();
     let emulated = if access.emulated { Some("declared with --emulated".to_owned()) } else { system.emulated() };
     if let Some(attachment) = behind_vfio(address, access)? {
@@ -40,14 +44,15 @@ pub(crate) fn open(
                 file.name
             )
         });
-        return Ok((Box::new(machine), Card { attachment, mappings, emulated, before }, notes.into_iter().collect()));
+        let card = Card { attachment, mappings, emulated, before };
+        return Ok(OpenCard { machine: Box::new(machine), card, notes: notes.into_iter().collect() });
     }
     let attachment = Attachment::new(&system, address, &access.bars, access.consent)?;
     let before = State::now(&attachment.device);
     let machine = CardMachine::open(attachment, emulated.is_some())?;
     let (attachment, mappings) = (machine.attachment().clone(), machine.mappings().to_vec());
     let card = Card { attachment, mappings, emulated, before };
-    Ok((Box::new(machine.interrupted_by(cancel.flag())), card, Vec::new()))
+    Ok(OpenCard { machine: Box::new(machine.interrupted_by(cancel.flag())), card, notes: Vec::new() })
 }
 
 /// The attachment of a card that is bound to `vfio-pci`, without ranges.

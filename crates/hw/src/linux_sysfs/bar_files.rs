@@ -23,13 +23,7 @@ pub(crate) trait BarFiles: fmt::Debug + Send + Sync {
     }
 
     /// Opens the file for mapping the range of `place`, of which [`path`](BarFiles::path) is `path`.
-    fn open(
-        &self,
-        device: &Device,
-        place: &Place,
-        memory_type: MemoryType,
-        path: &PathBuf,
-    ) -> Result<BarFile, CardError>;
+    fn open(&self, device: &Device, place: &Place, memory_type: MemoryType, path: &Path) -> Result<BarFile, CardError>;
 }
 
 /// An open file in which a BAR can be mapped.
@@ -57,24 +51,18 @@ impl BarFiles for Resources {
         }
     }
 
-    fn open(
-        &self,
-        device: &Device,
-        place: &Place,
-        memory_type: MemoryType,
-        path: &PathBuf,
-    ) -> Result<BarFile, CardError> {
+    fn open(&self, device: &Device, place: &Place, memory_type: MemoryType, path: &Path) -> Result<BarFile, CardError> {
         let (address, bar) = (device.address(), place.bar.number);
         let access = if place.kind.may_store() { OFlags::RDWR } else { OFlags::RDONLY };
         let file = open(path, access | OFlags::CLOEXEC, Mode::empty()).map_err(|error| match error {
             Errno::NOENT if !device.path("config").exists() => device.gone(format!("{} has vanished", path.display())),
             Errno::NOENT if memory_type == MemoryType::Wc => {
-                CardError::NoWriteCombining { device: address, bar, path: path.clone() }
+                CardError::NoWriteCombining { device: address, bar, path: path.to_owned() }
             }
-            Errno::NOENT => CardError::NoResourceFile { device: address, path: path.clone() },
-            Errno::ACCESS => CardError::Permission { device: address, path: path.clone() },
+            Errno::NOENT => CardError::NoResourceFile { device: address, path: path.to_owned() },
+            Errno::ACCESS => CardError::Permission { device: address, path: path.to_owned() },
             Errno::PERM => CardError::LockedDown { device: address, bar },
-            other => device.os("opening", path.clone(), other.into()),
+            other => device.os("opening", path.to_owned(), other.into()),
         })?;
         Ok(BarFile { file, start: 0 })
     }

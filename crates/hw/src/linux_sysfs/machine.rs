@@ -64,20 +64,20 @@ impl CardMachine {
     /// # Errors
     /// [`CardError`], in particular mapping errors.
     pub fn open(attachment: Attachment, is_emulated: bool) -> Result<CardMachine, CardError> {
-        CardMachine::through(Arc::new(Resources), attachment, is_emulated)
+        CardMachine::through(&(Arc::new(Resources) as Arc<dyn BarFiles>), attachment, is_emulated)
     }
 
     /// As [`open`](CardMachine::open), with mappings of other files.
     pub(crate) fn through(
-        files: Arc<dyn BarFiles>,
+        files: &Arc<dyn BarFiles>,
         attachment: Attachment,
         is_emulated: bool,
     ) -> Result<CardMachine, CardError> {
         let device = attachment.device.clone();
         let cpus =
             allowed_cpus().map_err(|error| device.os("querying", "the CPU affinity mask".into(), error.into()))?;
-        let mut allowance = Allowance::new(Arc::clone(&files), attachment, cpus.len(), |place, memory_type| {
-            match Window::open(&device, &*files, place, memory_type) {
+        let mut allowance = Allowance::new(Arc::clone(files), attachment, cpus.len(), |place, memory_type| {
+            match Window::open(&device, &**files, place, memory_type) {
                 Ok(window) => Ok(Ok(window.mapped().clone())),
                 Err(refusal @ (CardError::NoWriteCombining { .. } | CardError::OtherType { .. })) => {
                     Ok(Err(refusal.to_string()))

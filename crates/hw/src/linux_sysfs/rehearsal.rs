@@ -32,18 +32,18 @@ impl Rehearsal {
     /// # Errors
     /// [`CardError::Os`] if the CPU affinity mask cannot be read.
     pub fn new(rehearsed: (Attachment, Vec<CardError>)) -> Result<Rehearsal, CardError> {
-        Rehearsal::through(Arc::new(Resources), rehearsed)
+        Rehearsal::through(&(Arc::new(Resources) as Arc<dyn BarFiles>), rehearsed)
     }
 
     /// As [`new`](Rehearsal::new), with mappings of other files.
     pub(crate) fn through(
-        files: Arc<dyn BarFiles>,
+        files: &Arc<dyn BarFiles>,
         (attachment, refusals): (Attachment, Vec<CardError>),
     ) -> Result<Rehearsal, CardError> {
         let device = attachment.device.clone();
         let cpus =
             allowed_cpus().map_err(|error| device.os("querying", "the CPU affinity mask".into(), error.into()))?;
-        let allowance = Allowance::new(Arc::clone(&files), attachment, cpus.len(), |place, memory_type| {
+        let allowance = Allowance::new(Arc::clone(files), attachment, cpus.len(), |place, memory_type| {
             let because = "not mapped in a dry run".to_owned();
             let bar = place.range.bar;
             Ok(match files.path(&device, bar, memory_type) {

@@ -29,8 +29,8 @@ impl BarFiles for DeviceBars {
         (memory_type == MemoryType::Uc).then(|| self.0.path().clone())
     }
 
-    fn open(&self, device: &Device, place: &Place, _: MemoryType, path: &PathBuf) -> Result<BarFile, CardError> {
-        let os = |doing, error| device.os(doing, path.clone(), error);
+    fn open(&self, device: &Device, place: &Place, _: MemoryType, path: &Path) -> Result<BarFile, CardError> {
+        let os = |doing, error| device.os(doing, path.to_owned(), error);
         let region = self.0.bar(place.range.bar).map_err(|error| os("finding a BAR in", error))?;
         let (from, to) = (place.range.from / PAGE * PAGE, place.range.to.next_multiple_of(PAGE));
         // A BAR shorter than a page is mapped with its page.
@@ -60,7 +60,7 @@ impl BarFiles for RehearsedBars {
         true
     }
 
-    fn open(&self, device: &Device, _: &Place, _: MemoryType, _: &PathBuf) -> Result<BarFile, CardError> {
+    fn open(&self, device: &Device, _: &Place, _: MemoryType, _: &Path) -> Result<BarFile, CardError> {
         let because = "a dry run opens no device".to_owned();
         Err(CardError::Unsupported { device: device.address(), because })
     }

@@ -88,7 +88,7 @@ impl Container {
         let name = CString::new(device.to_string()).map_err(|error| os("naming", &path, error.into()))?;
         let device_file = ioctl::device(group_file.as_fd(), &name)
             .map_err(|error| os("opening the device of", &group_path, error))?;
-        let device_file = VfioDevice::new(function, group_path, device_file)?;
+        let device_file = VfioDevice::new(function, &group_path, device_file)?;
         let properties =
             properties(&file).map_err(|error| os("reading the properties of the IOMMU of", &path, error))?;
         Ok(Container { device: Arc::new(device_file), _group: group_file, file, properties })

@@ -1,5 +1,8 @@
 //! The device file of VFIO: configuration space, regions, reset, interrupts, bus mastering.
 
+// Other targets open no devices.
+#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+
 use super::region::VfioRegion;
 use super::{VfioError, ioctl};
 use crate::linux_sysfs::{Address, System};
@@ -7,7 +10,7 @@ use crate::pci_driver::{Identity, PciFunction};
 use rustix::io::{pread, pwrite};
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use vfio_bindings::bindings::vfio::VFIO_PCI_CONFIG_REGION_INDEX;
 
@@ -35,14 +38,14 @@ pub struct VfioDevice {
 
 impl VfioDevice {
     /// The device of an open file. Bus mastering is off, and memory decoding on.
-    pub(super) fn new(function: PciFunction, path: PathBuf, file: OwnedFd) -> Result<VfioDevice, VfioError> {
+    pub(super) fn new(function: PciFunction, path: &Path, file: OwnedFd) -> Result<VfioDevice, VfioError> {
         let address = function.address();
-        let os = |doing, source| VfioError::Os { device: address, doing, path: path.clone(), source };
+        let os = |doing, source| VfioError::Os { device: address, doing, path: path.to_owned(), source };
         let identity = function.identity().map_err(|error| os("reading the identity of", io::Error::other(error)))?;
         let config = ioctl::region(file.as_fd(), VFIO_PCI_CONFIG_REGION_INDEX)
             .map_err(|error| os("finding the configuration space of", error))?;
         let can_reset = ioctl::can_reset(file.as_fd()).map_err(|error| os("reading the properties of", error))?;
-        let device = VfioDevice { function, identity, path: path.clone(), file, config, can_reset };
+        let device = VfioDevice { function, identity, path: path.to_owned(), file, config, can_reset };
         device.change_command(command::MEMORY_SPACE, command::BUS_MASTER).map_err(|error| os("setting up", error))?;
         Ok(device)
     }

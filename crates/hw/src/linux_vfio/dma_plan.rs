@@ -39,7 +39,7 @@ pub(super) fn of(plan: &Plan, limits: &Limits<'_>) -> Option<Result<DmaPlan, Ref
         Work::Cores(_) | Work::Exchange(_) | Work::Queue(_) => return None,
     };
     let checked = plan.check().map_err(|impossible| Refusal::new(impossible.what, impossible.because));
-    Some(checked.and_then(|()| asked).and_then(|asked| fits(asked, limits)))
+    Some(checked.and(asked).and_then(|asked| fits(asked, limits)))
 }
 
 fn refused<T>(what: impl Into<String>, because: impl Into<String>) -> Result<T, Refusal> {

@@ -6,7 +6,7 @@ use super::engine::EngineDriver;
 use super::host_window::{HostPages, HostWindow};
 use super::transfers::Bench;
 use super::{Container, Iommu, VfioError, VfioInterrupt, VfioOptions};
-use crate::linux_sysfs::{Address, Attachment, CardMachine, Mapping, System};
+use crate::linux_sysfs::{Address, Attachment, BarFiles, CardMachine, Mapping, System};
 use crate::map_unmap::{mapper_by, refused};
 use crate::x86::buffer::Buffer;
 use crate::x86::cpu::Cpu;
@@ -104,8 +104,8 @@ impl VfioMachine {
             options.file.map(|file| DmaEngine::open(&container, &attachment, file, timer)).transpose()?.flatten();
         let has_ranges = !attachment.places.is_empty();
         let card = has_ranges.then(|| {
-            let files = Arc::new(DeviceBars(Arc::clone(opened)));
-            CardMachine::through(files, attachment, options.is_emulated)
+            let files: Arc<dyn BarFiles> = Arc::new(DeviceBars(Arc::clone(opened)));
+            CardMachine::through(&files, attachment, options.is_emulated)
         });
         let card = card.transpose().map_err(|error| unsupported(error.to_string()))?;
         let mut facts = facts(&container, &cpu, cpus.len(), options.is_emulated);

@@ -18,6 +18,7 @@ pub(super) struct Registers {
 
 /// How they are accessed.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // A machine has one value.
 enum Way {
     Mapped(Window),
     /// Offset of the BAR in the device file.

@@ -4,7 +4,7 @@ use super::bars::RehearsedBars;
 use super::dma_plan::{self, DmaPlan};
 use super::machine::{MAPPED, facts_without_device};
 use super::{VfioError, VfioOptions};
-use crate::linux_sysfs::{Address, Notes, Rehearsal, System};
+use crate::linux_sysfs::{Address, BarFiles, Notes, Rehearsal, System};
 use crate::pci_driver::PciFunction;
 use crate::x86::cpu::Cpu;
 use crate::x86::pin::allowed_cpus;
@@ -76,8 +76,8 @@ impl VfioRehearsal {
             Some((file.engine?, interrupts))
         });
         let has_ranges = !attachment.places.is_empty();
-        let ranges =
-            has_ranges.then(|| Rehearsal::through(Arc::new(RehearsedBars(path.clone())), (attachment, Vec::new())));
+        let files: Arc<dyn BarFiles> = Arc::new(RehearsedBars(path.clone()));
+        let ranges = has_ranges.then(|| Rehearsal::through(&files, (attachment, Vec::new())));
         let ranges = ranges.transpose().map_err(|error| unsupported(error.to_string()))?;
         if let Some(ranges) = &ranges {
             facts = Facts { tables: facts.tables, ..ranges.facts().clone() };
