@@ -33,7 +33,7 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
     if let Some((card, driver)) = bound(args, &request)? {
         // The handler of signals first: from the first step on, a signal ends the run and not the program.
         let cancel = interrupt::cancel()?;
-        let bound = BoundForRun::new(&args.card, card, driver)?;
+        let bound = BoundForRun::new(&args.card, card, driver, args.json)?;
         let (measured, restored) = (ask(args, &request, &cancel), bound.restore());
         if let (Err(_), Err(error)) = (&measured, &restored) {
             say(&error.to_string());

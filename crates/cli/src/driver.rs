@@ -32,19 +32,21 @@ pub fn bind(args: &BindArgs) -> Result<(), Failure> {
 pub struct BoundForRun {
     system: System,
     function: Address,
+    /// Whether standard output is for a document, so that steps go to standard error.
+    has_document: bool,
     is_restored: bool,
 }
 
 impl BoundForRun {
     /// Prints the steps of the binding and carries them out.
-    pub fn new(args: &CardArgs, function: Address, to: &str) -> Result<BoundForRun, Failure> {
+    pub fn new(args: &CardArgs, function: Address, to: &str, has_document: bool) -> Result<BoundForRun, Failure> {
         let (system, binding) = planned(args, function, to)?;
-        say(&listed_steps(&format!("{function}: bound to {to} for this run"), binding.steps()));
+        show(&listed_steps(&format!("{function}: bound to {to} for this run"), binding.steps()), has_document)?;
         for note in binding.notes() {
             say(&format!("note: {note}"));
         }
         binding.carry_out().map_err(|error| failed(&error))?;
-        Ok(BoundForRun { system, function, is_restored: false })
+        Ok(BoundForRun { system, function, has_document, is_restored: false })
     }
 
     /// Prints the steps of the restoration and carries them out.
@@ -52,10 +54,9 @@ impl BoundForRun {
         self.is_restored = true;
         let restoration = Restoration::new(&self.system, self.function).map_err(|error| failed(&error))?;
         let driver = named(restoration.journal().driver.as_deref()).to_owned();
-        say(&listed_steps(&format!("{}: its driver is restored", self.function), restoration.steps()));
+        let steps = listed_steps(&format!("{}: its driver is restored", self.function), restoration.steps());
         restoration.carry_out().map_err(|error| failed(&error))?;
-        say(&format!("restored; driver now: {driver}"));
-        Ok(())
+        show(&format!("{steps}\nrestored; driver now: {driver}"), self.has_document)
     }
 }
 
@@ -70,6 +71,15 @@ impl Drop for BoundForRun {
             say(&format!("{error}; restore its driver with: lanemark unbind {}", self.function));
         }
     }
+}
+
+/// Prints a text; on standard error if standard output has a document.
+fn show(text: &str, has_document: bool) -> Result<(), Failure> {
+    if has_document {
+        say(text);
+        return Ok(());
+    }
+    output::text(&format!("{text}\n"), None)
 }
 
 /// Prints the steps of the binding for a run, and carries none out.

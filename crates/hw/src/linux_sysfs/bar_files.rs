@@ -40,7 +40,7 @@ pub(super) struct Resources;
 
 impl BarFiles for Resources {
     fn types(&self) -> &'static str {
-        "sysfs maps a BAR as UC, and as WC if it is prefetchable"
+        "sysfs maps a BAR as UC or WC, the latter if it is prefetchable"
     }
 
     fn path(&self, device: &Device, bar: u8, memory_type: MemoryType) -> Option<PathBuf> {
