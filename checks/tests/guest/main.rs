@@ -77,6 +77,7 @@ fn main() -> ExitCode {
         topology::a_failing_command_reports_status_and_both_outputs,
         vfio::mappings_by_the_real_iommu_are_timed_with_every_strategy,
         vfio::a_card_behind_vfio_keeps_every_promise,
+        vfio::a_drive_bound_for_a_run_has_its_driver_back_also_after_an_error,
         vfio::a_card_with_another_driver_is_not_opened_through_vfio,
         vfio::a_second_process_is_refused_until_the_first_is_killed,
     );

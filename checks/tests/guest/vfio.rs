@@ -68,3 +68,16 @@ pub fn a_card_behind_vfio_keeps_every_promise() {
     let outside = std::fs::read(guest.file("storage")).unwrap();
     assert!(outside[64 << 10..].iter().all(|byte| *byte == BEFORE), "something beyond the range has changed");
 }
+
+pub fn a_drive_bound_for_a_run_has_its_driver_back_also_after_an_error() {
+    let mut guest = shared();
+    let driver = format!("basename $(readlink /sys/bus/pci/devices/{DRIVE}/driver)");
+    let said = guest.expect(&map_cost("--bind vfio-pci --budget 0.1"));
+    assert!(said.contains("drivers/nvme/unbind") && said.ends_with("restored; driver now: nvme\n"), "{said}");
+    assert_eq!(guest.expect(&driver), "nvme\n");
+    // The card is opened, and has no such range.
+    let said = guest.run(&map_cost("--bind vfio-pci --bar 5:0..4KiB"));
+    assert!(said.status != 0 && said.stderr.contains("BAR5"), "{said:?}");
+    assert_eq!(guest.expect(&driver), "nvme\n");
+    assert_eq!(guest.expect("lanemark unbind"), "every function has its former driver\n");
+}

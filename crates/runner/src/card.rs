@@ -64,8 +64,9 @@ pub(crate) fn behind_vfio(address: Address, access: &CardAccess) -> Result<Optio
     if attachment.is_none() && access.device.is_some() {
         return Err(RunError::DeviceNotBehindVfio(address.to_string()));
     }
-    // A program that maps the BARs through sysfs anyway.
-    Ok(attachment.filter(|_| !access.consent.owns_device))
+    // Named ranges of a bound card that the user owns are mapped through sysfs, if nothing asks for VFIO.
+    let asks_for_vfio = access.bars.is_empty() || access.device.is_some() || access.will_be_behind_vfio;
+    Ok(attachment.filter(|_| asks_for_vfio || !access.consent.owns_device))
 }
 
 impl Card {

@@ -138,7 +138,7 @@ impl HostWindow<'_> {
 
 impl Drop for HostWindow<'_> {
     fn drop(&mut self) {
-        // If it fails, the kernel unmaps and unpins the pages when the container is closed; they are not reused before.
+        // If it fails, the next mapping fails, too, because it has the same IOVAs. The device is no bus master meanwhile.
         let _ = self.domain.unmap(self.mapping, Ticks::ZERO);
     }
 }

@@ -110,7 +110,7 @@ impl VfioMachine {
         let card = card.transpose().map_err(|error| unsupported(error.to_string()))?;
         let mut facts = facts(&container, &cpu, cpus.len(), options.is_emulated);
         if let Some(card) = &card {
-            let summary = format!("{}, {}", facts.summary, card.facts().summary);
+            let summary = format!("{}; {}", pages(&container), card.facts().summary);
             facts = Facts { tables: facts.tables, summary, ..card.facts().clone() };
         }
         if engine.as_ref().is_some_and(|engine| engine.driver.registers().is_called()) {
@@ -356,11 +356,15 @@ impl DmaEngine {
 }
 
 fn facts(container: &Container, cpu: &Cpu, cpus: usize, is_emulated: bool) -> Facts {
+    let facts = facts_without_device(container.device().address(), cpu, cpus, is_emulated);
+    Facts { summary: format!("{}; {}", pages(container), cpu.brand), ..facts }
+}
+
+/// The kind of IOMMU and its page sizes, in words.
+fn pages(container: &Container) -> String {
     let sizes = container.properties().page_sizes;
     let pages = (0..64).filter(|bit| sizes & (1 << bit) != 0).map(|bit| format_size(1 << bit));
-    let pages = pages.collect::<Vec<_>>().join(", ");
-    let facts = facts_without_device(container.device().address(), cpu, cpus, is_emulated);
-    Facts { summary: format!("VFIO type 1, pages of {pages}; {}", cpu.brand), ..facts }
+    format!("VFIO type 1, pages of {}", pages.collect::<Vec<_>>().join(", "))
 }
 
 /// The facts that hold before the device is opened.

@@ -19,9 +19,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// Bytes of a page.
 const PAGE: u64 = 4096;
+/// Time within which the kernel reports a fault.
+const REPORT: Duration = Duration::from_millis(100);
 
 /// The parts of a machine that a run of DMA uses.
 pub(super) struct Bench<'a> {
@@ -79,8 +82,16 @@ impl Bench<'_> {
             }
             done
         };
-        let faults = log.faults_of(device.address());
         let confirmed = done.and_then(|from_device| self.confirmed(plan, &transfer, &pages, from_device));
+        let is_complete = confirmed
+            .as_ref()
+            .is_ok_and(|confirmed| confirmed.is_none_or(|bytes| bytes.confirmed_bytes == bytes.claimed_bytes));
+        let mut faults = log.faults_of(device.address());
+        if !is_complete && faults.is_empty() {
+            // The kernel reports a fault after the request.
+            std::thread::sleep(REPORT);
+            faults = log.faults_of(device.address());
+        }
         *self.pages = Some(pages);
         if !faults.is_empty() {
             let first = faults.first().map_or("", String::as_str);
