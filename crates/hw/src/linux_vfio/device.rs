@@ -90,9 +90,9 @@ impl VfioDevice {
         if vendor == u16::MAX { Err(gone("its configuration space reads all ones".to_owned())) } else { Ok(()) }
     }
 
-    /// The error of a device that the kernel wants back.
+    /// The error of a device that the kernel requests back.
     pub(super) fn requested(&self) -> VfioError {
-        let seen = "the kernel asks for it: it is being removed, or its driver unbound".to_owned();
+        let seen = "the kernel requests it back: it is being removed, or its driver unbound".to_owned();
         VfioError::Gone { device: self.address(), seen }
     }
 

@@ -65,7 +65,7 @@ impl fmt::Display for Stuck {
 
 /// The flags and limits of a sample.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience<'a> {
+pub(super) struct Deadline<'a> {
     pub(super) interrupted: &'a AtomicBool,
     /// Time stamp at which the sample ends.
     pub(super) end: u64,
@@ -157,18 +157,18 @@ impl EngineDriver {
     }
 
     /// Fails unless the engine is idle.
-    pub(super) fn check_idle(&self, patience: &Patience<'_>) -> Result<(), Stuck> {
-        let is_idle = self.poll(stamp_before(), patience);
-        self.forget_pace();
+    pub(super) fn check_idle(&self, deadline: &Deadline<'_>) -> Result<(), Stuck> {
+        let is_idle = self.poll(stamp_before(), deadline);
+        self.clear_pace();
         is_idle
     }
 
     /// Starts a transfer and waits for its end.
     #[inline]
-    pub(super) fn transfer(&self, job: Job, by: Completion, patience: &Patience<'_>) -> Result<(), Stuck> {
+    pub(super) fn transfer(&self, job: Job, by: Completion, deadline: &Deadline<'_>) -> Result<(), Stuck> {
         let begun = stamp_before();
         self.start(job, by == Completion::Interrupt).map_err(Stuck::Os)?;
-        if by == Completion::Interrupt { self.await_interrupt(begun, patience) } else { self.poll(begun, patience) }
+        if by == Completion::Interrupt { self.await_interrupt(begun, deadline) } else { self.poll(begun, deadline) }
     }
 
     /// Writes the addresses, the number of bytes and the command.
@@ -199,11 +199,11 @@ impl EngineDriver {
     /// Polling a slow engine without a pause would take the core from others, and its samples would count as disturbed. So
     /// a transfer longer than a millisecond is polled with pauses: its time is at most a sixteenth too long.
     #[inline]
-    fn poll(&self, begun: u64, patience: &Patience<'_>) -> Result<(), Stuck> {
+    fn poll(&self, begun: u64, deadline: &Deadline<'_>) -> Result<(), Stuck> {
         let Engine { done, register_bytes, done_mask, done_value, .. } = self.engine;
         let expected = self.last.get();
         if expected > self.soon {
-            self.pause_until(begun.saturating_add(expected - expected / 8), patience)?;
+            self.pause_until(begun.saturating_add(expected - expected / 8), deadline)?;
         }
         loop {
             for _ in 0..POLLS {
@@ -218,32 +218,32 @@ impl EngineDriver {
             if elapsed > self.longest {
                 return Err(Stuck::Register);
             }
-            patience.check(now)?;
+            deadline.check(now)?;
             if elapsed > self.soon {
-                self.pause_until(now.saturating_add(elapsed / PAUSE), patience)?;
+                self.pause_until(now.saturating_add(elapsed / PAUSE), deadline)?;
             }
         }
     }
 
     /// Sleeps until a time stamp.
-    fn pause_until(&self, end: u64, patience: &Patience<'_>) -> Result<(), Stuck> {
+    fn pause_until(&self, end: u64, deadline: &Deadline<'_>) -> Result<(), Stuck> {
         loop {
             let now = stamp_before();
-            patience.check(now)?;
+            deadline.check(now)?;
             let Some(left) = end.checked_sub(now).filter(|left| *left > 0) else { return Ok(()) };
             let left = Duration::from_secs_f64(self.timer.ticks(left).as_ns() / 1e9);
             std::thread::sleep(left.min(Duration::from_millis(LOOK_MS.into())));
         }
     }
 
-    /// Forgets the time of the last transfer: the next ones have another length.
-    fn forget_pace(&self) {
+    /// Clears the time of the last transfer: the next ones have another length.
+    fn clear_pace(&self) {
         self.last.set(0);
     }
 
     /// Waits for the interrupt, and acknowledges it.
     #[inline]
-    fn await_interrupt(&self, begun: u64, patience: &Patience<'_>) -> Result<(), Stuck> {
+    fn await_interrupt(&self, begun: u64, deadline: &Deadline<'_>) -> Result<(), Stuck> {
         let Some(vector) = &self.vector else { return Err(Stuck::Interrupt) };
         loop {
             match vector.wait(LOOK_MS) {
@@ -255,7 +255,7 @@ impl EngineDriver {
             if now.saturating_sub(begun) > self.longest {
                 return Err(Stuck::Interrupt);
             }
-            patience.check(now)?;
+            deadline.check(now)?;
         }
         self.acknowledge().map_err(Stuck::Os)
     }
@@ -270,7 +270,7 @@ impl EngineDriver {
     }
 }
 
-impl Patience<'_> {
+impl Deadline<'_> {
     fn check(&self, now: u64) -> Result<(), Stuck> {
         if self.interrupted.load(Ordering::Relaxed) {
             return Err(Stuck::Interrupted);

@@ -67,7 +67,7 @@ pub enum VfioError {
         /// Identity and driver now.
         is: String,
     },
-    /// The device does not respond, or the kernel wants it back.
+    /// The device does not respond, or the kernel requests it back.
     #[error("{device} is gone ({seen}): it was removed or reset, or its link is down; see 'dmesg | grep {device}'")]
     Gone {
         /// Device.

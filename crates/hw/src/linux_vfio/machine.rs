@@ -41,8 +41,8 @@ pub(super) const MAPPED: u64 = 64 << 20;
 /// - **Plans:** DMA mappings by the strategies of `lanemark-dma`, each map and unmap one ioctl. With named ranges, loads and
 ///   stores to its BARs, as [`CardMachine`]. With a device file, DMA by its engine: transfers one at a time, started by
 ///   registers. Opening resets the device, if it can be reset.
-/// - **Checks:** before every run, the slot must have the same device with the same driver, and the kernel must not want it
-///   back. Bus mastering is on while a run with DMA makes transfers, and host memory is mapped only meanwhile.
+/// - **Checks:** before every run, the slot must have the same device with the same driver, and the kernel must not have
+///   requested it back. Bus mastering is on while a run with DMA makes transfers, and host memory is mapped only meanwhile.
 /// - **Times:** as for [`HostMemory`](crate::HostMemory). A mapping includes the pinning of the pages. A transfer begins
 ///   with the first store to a register of the engine, and ends when the core sees the register or the interrupt that shows
 ///   its end: it includes both, so it is an upper bound of the time of the DMA.
@@ -196,7 +196,7 @@ impl VfioMachine {
         lanes.first().is_some_and(is_one)
     }
 
-    /// Fails if the device is not the one that was opened, or if the kernel wants it back.
+    /// Fails if the device is not the one that was opened, or if the kernel has requested it.
     fn check_device(&self) -> Result<(), MachineError> {
         let device = self.container.device();
         let checked = match self.requested.as_ref().map(VfioInterrupt::take) {

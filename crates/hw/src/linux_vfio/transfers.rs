@@ -2,7 +2,7 @@
 
 use super::device::BusMaster;
 use super::dma_plan::DmaPlan;
-use super::engine::{EngineDriver, Job, Patience, Stuck};
+use super::engine::{Deadline, EngineDriver, Job, Stuck};
 use super::faults::FaultLog;
 use super::host_window::{HostPages, HostWindow};
 use super::{Container, VfioInterrupt};
@@ -144,8 +144,8 @@ impl Bench<'_> {
         vector.map_err(|error| self.device_error(error.to_string()))?;
         let master = BusMaster::enable(Arc::clone(self.container.device()));
         let master = master.map_err(|error| self.os("enabling bus mastering", error))?;
-        let patience = self.patience(plan.timeout);
-        self.driver.check_idle(&patience).map_err(|stuck| self.stuck(stuck, plan.timeout))?;
+        let deadline = self.deadline(plan.timeout);
+        self.driver.check_idle(&deadline).map_err(|stuck| self.stuck(stuck, plan.timeout))?;
         let scratch = Job { verb: Verb::Load, iova: window.iova(layout.scratch), bytes };
         if verb == Verb::Store {
             let data = self.data(bytes);
@@ -167,13 +167,13 @@ impl Bench<'_> {
 
     /// One transfer outside of the samples.
     fn once(&self, job: Job, plan: &Plan) -> Result<(), MachineError> {
-        let done = self.driver.transfer(job, Completion::Register, &self.patience(plan.timeout));
+        let done = self.driver.transfer(job, Completion::Register, &self.deadline(plan.timeout));
         done.map_err(|stuck| self.stuck(stuck, plan.timeout))
     }
 
-    fn patience(&self, timeout: Ticks) -> Patience<'_> {
+    fn deadline(&self, timeout: Ticks) -> Deadline<'_> {
         let end = stamp_before().saturating_add(self.timer.cycles(timeout));
-        Patience { interrupted: self.interrupted, end }
+        Deadline { interrupted: self.interrupted, end }
     }
 
     fn sampled(
@@ -197,13 +197,13 @@ impl Bench<'_> {
         };
         let take = |limits: &Limits<'_>, first: u64, passes: u64| -> Result<Stamps, MachineError> {
             self.check_requested()?;
-            let (stuck, patience) = (Cell::new(None), self.patience(plan.timeout));
+            let (stuck, deadline) = (Cell::new(None), self.deadline(plan.timeout));
             let mut nth = 0;
             let stamps = timed(limits, first, passes, |_| {
                 for _ in 0..count {
                     let job = Job { verb, iova: window.iova(places.place(nth, bytes)), bytes };
                     nth += 1;
-                    if let Err(why) = self.driver.transfer(job, asked.completion, &patience) {
+                    if let Err(why) = self.driver.transfer(job, asked.completion, &deadline) {
                         stuck.set(Some(why));
                         return Err(Errno::IO);
                     }
@@ -216,7 +216,7 @@ impl Bench<'_> {
         run.take(samples, "starting DMA", || {}, take).map(drop)
     }
 
-    /// Fails if the kernel wants the device back: it is being removed, or its driver unbound.
+    /// Fails if the kernel requests the device back: it is being removed, or its driver unbound.
     fn check_requested(&self) -> Result<(), MachineError> {
         let is_requested = self.requested.is_some_and(|request| request.take().unwrap_or(false));
         if !is_requested {
