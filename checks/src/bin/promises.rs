@@ -1,9 +1,9 @@
 //! Runs the conformance tests of the `Machine` trait on one machine: `promises host`, `promises sim NAME`,
-//! `promises card ADDRESS RANGE`.
+//! `promises card ADDRESS RANGE`, `promises vfio ADDRESS RANGE`.
 //!
 //! The test guest runs it on its emulated card.
 
-use lanemark_checks::conformance::{Host, Simulation, Storage, Subject, held_against};
+use lanemark_checks::conformance::{Host, Simulation, Storage, StorageBehindVfio, Subject, held_against};
 use lanemark_platform::PRESETS;
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let Some(subject) = subject(&words) else {
-        eprintln!("usage: promises host | promises sim NAME | promises card ADDRESS RANGE");
+        eprintln!("usage: promises host | promises sim NAME | promises card|vfio ADDRESS RANGE");
         return ExitCode::from(2);
     };
     let verdicts = held_against(&*subject);
@@ -36,6 +36,10 @@ fn subject(words: &[&str]) -> Option<Box<dyn Subject>> {
         ["card", address, range] => {
             let (address, range) = (address.parse().ok()?, range.parse().ok()?);
             Some(Box::new(Storage { address, range }))
+        }
+        ["vfio", address, range] => {
+            let (address, range) = (address.parse().ok()?, range.parse().ok()?);
+            Some(Box::new(StorageBehindVfio { address, range }))
         }
         _ => None,
     }

@@ -3,6 +3,7 @@
 use super::{Opened, Subject, WATCHED_BYTES};
 use lanemark_hw::HostMemory;
 use lanemark_hw::linux_sysfs::{Address, Attachment, Card, CardMachine, Consent, Range, System};
+use lanemark_hw::linux_vfio::{VfioMachine, VfioOptions};
 use lanemark_machine::Machine;
 use lanemark_model::FormulaMachine;
 use lanemark_platform::{Platform, preset};
@@ -22,6 +23,14 @@ pub struct Host;
 
 /// A storage range at the start of a BAR of a device, at least [`WATCHED_BYTES`] long.
 pub struct Storage {
+    /// Address of the device.
+    pub address: Address,
+    /// Range in the BAR.
+    pub range: Range,
+}
+
+/// A storage range as in [`Storage`], of a device that is bound to `vfio-pci`.
+pub struct StorageBehindVfio {
     /// Address of the device.
     pub address: Address,
     /// Range in the BAR.
@@ -123,6 +132,30 @@ impl Subject for Storage {
         let machine = attachment.and_then(|attachment| CardMachine::open(attachment, true));
         let machine = machine.unwrap_or_else(|error| panic!("{error}")).interrupted_by(interrupted);
         Box::new(AttachedStorage { machine, address: self.address, range: self.range })
+    }
+}
+
+impl Subject for StorageBehindVfio {
+    fn name(&self) -> String {
+        format!("{} {} behind VFIO", self.address, self.range)
+    }
+
+    fn open(&self, interrupted: Arc<AtomicBool>) -> Box<dyn Opened> {
+        // Only the test guest has a card for stores, and the guest is emulated.
+        let options = VfioOptions { ranges: &[self.range], file: None, is_emulated: true };
+        let machine = VfioMachine::open(&System::this(), self.address, &options);
+        Box::new(machine.unwrap_or_else(|error| panic!("{error}")).interrupted_by(interrupted))
+    }
+}
+
+impl Opened for VfioMachine {
+    fn machine(&mut self) -> &mut dyn Machine {
+        self
+    }
+
+    fn bytes(&mut self) -> Option<Vec<u8>> {
+        // The kernel lets nothing else map the BARs of a device behind VFIO.
+        None
     }
 }
 

@@ -135,12 +135,31 @@ fn every_example_of_a_platform_is_one() {
 }
 
 #[test]
+fn the_example_of_a_device_file_is_one_and_its_message_is_printed() {
+    let page = Page::read("docs/guide/device-file.md");
+    let blocks = page.blocks();
+    let example = blocks.iter().find(|block| block.language == "toml").unwrap();
+    let (name, text) = (example.note("file").unwrap(), example.lines.join("\n"));
+    lanemark_devices::DeviceFile::parse(name, &text).unwrap_or_else(|error| panic!("{}: {error}", page.path));
+    let wrong = text.replacen("source_register = 0x00", "source_register = 0x02", 1);
+    let error = lanemark_devices::DeviceFile::parse(name, &wrong).unwrap_err();
+    let shown = blocks.iter().find(|block| block.language == "text").unwrap();
+    assert_eq!(shown.lines, [error.to_string()]);
+}
+
+#[test]
 fn the_guide_has_the_keys_of_the_code() {
+    same_keys("docs/guide/platform.md", &lanemark_platform::key_table());
+    same_keys("docs/guide/device-file.md", &lanemark_devices::key_table());
+}
+
+/// Compares the keys in a page with those of the code, or renews them.
+fn same_keys(page: &str, table: &str) {
     const MARKS: [&str; 2] = ["<!-- keys: begin -->\n", "<!-- keys: end -->"];
-    let page = Page::read("docs/guide/platform.md");
+    let page = Page::read(page);
     let (before, rest) = page.text.split_once(MARKS[0]).expect("the mark where the keys begin");
     let (keys, after) = rest.split_once(MARKS[1]).expect("the mark where the keys end");
-    let wanted = format!("\n{}", lanemark_platform::key_table());
+    let wanted = format!("\n{table}");
     if is_blessing() {
         let text = format!("{before}{}{wanted}{}{after}", MARKS[0], MARKS[1]);
         std::fs::write(root().join(&page.path), text).unwrap();
@@ -166,5 +185,6 @@ fn the_schemas_are_those_of_the_code() {
         assert!(found == wanted, "{name} is not what the code says; renew it by: make schemas");
     };
     same("schemas/platform.json", lanemark_platform::schema());
+    same("schemas/device.json", lanemark_devices::schema());
     same("schemas/record.json", lanemark_record::schema());
 }

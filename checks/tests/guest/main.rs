@@ -6,6 +6,7 @@
 
 mod bench;
 mod card;
+mod dma;
 mod doctor;
 mod driver;
 mod guest;
@@ -45,6 +46,15 @@ fn main() -> ExitCode {
         card::the_last_bytes_of_an_8_gib_bar_are_accessible,
         card::registers_are_loaded_and_not_stored_to_by_default,
         card::a_non_prefetchable_bar_has_no_write_combining_mapping,
+        dma::the_engine_of_a_device_answers_questions_about_dma,
+        dma::pages_of_4_kib_and_of_2_mib_are_mapped_by_the_iommu,
+        dma::a_dry_run_lists_binds_registers_and_pages_and_changes_nothing,
+        dma::blocked_dma_is_an_error_with_the_report_of_the_kernel,
+        dma::an_interrupt_that_never_comes_is_a_timeout_with_its_name,
+        dma::a_wrong_device_file_is_refused_before_the_card_is_bound,
+        dma::the_driver_is_restored_after_a_signal_and_listed_after_a_kill,
+        dma::removing_a_card_behind_vfio_ends_its_run,
+        dma::loads_and_stores_go_through_vfio_to_a_bound_card,
         doctor::the_tree_shows_the_slow_switch_and_nothing_is_changed,
         doctor::the_json_document_matches_the_kernels_bars_drivers_and_groups,
         doctor::without_root_it_reports_unseen_facts,
@@ -66,6 +76,8 @@ fn main() -> ExitCode {
         topology::bytes_written_outside_are_visible_through_the_bar,
         topology::a_failing_command_reports_status_and_both_outputs,
         vfio::mappings_by_the_real_iommu_are_timed_with_every_strategy,
+        vfio::a_card_behind_vfio_keeps_every_promise,
+        vfio::a_drive_bound_for_a_run_has_its_driver_back_also_after_an_error,
         vfio::a_card_with_another_driver_is_not_opened_through_vfio,
         vfio::a_second_process_is_refused_until_the_first_is_killed,
     );

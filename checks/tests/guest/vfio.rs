@@ -1,7 +1,8 @@
 //! A card behind the real IOMMU of the guest, through VFIO.
 
 use crate::guest::Guest;
-use crate::shared;
+use crate::{BEFORE, shared, storage};
+use lanemark_checks::conformance::PROMISES;
 
 /// A drive whose driver is `nvme`.
 const DRIVE: &str = "0000:00:07.0";
@@ -54,4 +55,29 @@ pub fn a_second_process_is_refused_until_the_first_is_killed() {
         guest.expect("kill -9 $(pidof lanemark); sleep 0.5");
         guest.expect(&map_cost(""));
     });
+}
+
+pub fn a_card_behind_vfio_keeps_every_promise() {
+    let mut guest = shared();
+    storage::fresh(&guest);
+    guest.expect("lanemark bind 0000:01:00.0");
+    let said = guest.run("promises vfio 0000:01:00.0 2:0..64KiB");
+    guest.expect(&format!("lanemark unbind 0000:01:00.0; echo 1 >{}/enable", storage::CARD));
+    assert_eq!(said.status, 0, "{}{}", said.stdout, said.stderr);
+    assert!(said.stdout.ends_with(&format!("{} passed, 0 failed\n", PROMISES.len())), "{}", said.stdout);
+    let outside = std::fs::read(guest.file("storage")).unwrap();
+    assert!(outside[64 << 10..].iter().all(|byte| *byte == BEFORE), "something beyond the range has changed");
+}
+
+pub fn a_drive_bound_for_a_run_has_its_driver_back_also_after_an_error() {
+    let mut guest = shared();
+    let driver = format!("basename $(readlink /sys/bus/pci/devices/{DRIVE}/driver)");
+    let said = guest.expect(&map_cost("--bind vfio-pci --budget 0.1"));
+    assert!(said.contains("drivers/nvme/unbind") && said.ends_with("restored; driver now: nvme\n"), "{said}");
+    assert_eq!(guest.expect(&driver), "nvme\n");
+    // The card is opened, and has no such range.
+    let said = guest.run(&map_cost("--bind vfio-pci --bar 5:0..4KiB"));
+    assert!(said.status != 0 && said.stderr.contains("BAR5"), "{said:?}");
+    assert_eq!(guest.expect(&driver), "nvme\n");
+    assert_eq!(guest.expect("lanemark unbind"), "every function has its former driver\n");
 }

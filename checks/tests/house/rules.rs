@@ -10,13 +10,13 @@ pub const LAYERS: &[(u32, &[&str])] = &[
     (5, &["runner", "rules", "live", "import"]),
     (4, &["model", "sim", "hw", "bench"]),
     (3, &["config_space", "device_kernels", "coherent"]),
-    (2, &["platform", "machine", "dma", "record", "inventory"]),
+    (2, &["platform", "machine", "dma", "record", "inventory", "devices"]),
     (1, &["wire", "compute", "method", "engine"]),
     (0, &["units"]),
 ];
 
 /// Crates without clocks, files and threads: they are compiled to WebAssembly.
-const PURE: &[&str] = &["units", "wire", "compute", "engine", "platform", "model", "live"];
+const PURE: &[&str] = &["units", "wire", "compute", "engine", "platform", "devices", "model", "live"];
 
 /// Crates whose results depend on their input only, to the byte.
 const DETERMINISTIC: &[&str] = &["engine", "config_space", "device_kernels", "coherent", "sim"];

@@ -8,7 +8,8 @@
 //! Spoiled by: a deep idle state of the core; interrupt coalescing in the device; a scheduler that
 //! moves the thread.
 //!
-//! Method: the difference of the same transfer with the two notifications.
+//! Method: the difference of the same transfer with the two notifications. On a device that writes no
+//! flag, the core polls the register that shows the end.
 
 use crate::case::Case;
 use crate::dma_call::{self, Asked, WRITTEN};
@@ -18,7 +19,7 @@ use crate::needs;
 use crate::question::{Question, Watch};
 use crate::rounds::Wanted;
 use crate::sampling::{answer, measure_together};
-use lanemark_machine::{Completion, Machine, Share, Verb};
+use lanemark_machine::{Completion, Facts, Machine, Share, Verb};
 use lanemark_method::Method;
 use lanemark_record::{Answer, Quantity};
 
@@ -27,7 +28,7 @@ pub const QUESTION: Question = Question {
     name: "interrupt_latency",
     summary: "added time of waking a thread by interrupt, compared with polling a word",
     quantity: Quantity::Overhead,
-    cases: |facts, axes| dma_call::cases(facts, axes, Verb::Store, &[WAY], &[64]),
+    cases: |facts, axes| dma_call::cases(facts, axes, Verb::Store, &[way(facts)], &[64]),
     plan: dma_call::plan,
     simulated_passes: |_| 4,
     most_passes: |_| 4096,
@@ -37,7 +38,19 @@ pub const QUESTION: Question = Question {
     left_out: needs::dma_driver,
 };
 
-const WAY: Asked = (Share::Doorbell, WRITTEN, Completion::Interrupt);
+/// A doorbell where a flag shows the end; otherwise registers that describe one transfer, and one that shows its end.
+fn way(facts: &Facts) -> Asked {
+    let has_flag = facts.dma.is_none_or(|dma| dma.has_flag);
+    (if has_flag { Share::Doorbell } else { Share::List }, WRITTEN, Completion::Interrupt)
+}
+
+/// What the core polls instead of the interrupt.
+fn polled(case: &Case) -> Completion {
+    match case.method {
+        Method::DmaCall { share: Share::List, .. } => Completion::Register,
+        _ => Completion::Flag,
+    }
+}
 
 fn ask(
     question: &Question,
@@ -53,15 +66,15 @@ fn ask(
         }
         timed
     };
-    let wanted = [Completion::Interrupt, Completion::Flag].map(|completion| Wanted {
+    let wanted = [Completion::Interrupt, polled(case)].map(|completion| Wanted {
         name: completion.name().to_owned(),
         plan: dma_call::plan(&timed(completion), (question.simulated_passes)(case)),
         most_passes: (question.most_passes)(case),
     });
     let mut measured = measure_together(machine, wanted.into(), effort)?;
-    let (Some(flag), Some(interrupt)) = (measured.pop(), measured.pop()) else {
+    let (Some(polled), Some(interrupt)) = (measured.pop(), measured.pop()) else {
         return Err(BenchError::TooFewPoints { question: question.name });
     };
-    let interrupt = interrupt.minus(Some(&flag), |sample| sample.issue, 1.0);
+    let interrupt = interrupt.minus(Some(&polled), |sample| sample.issue, 1.0);
     Ok(answer(question, case, machine.facts(), &interrupt, effort))
 }

@@ -40,7 +40,11 @@ pub(crate) fn in_rounds(
     effort: &Effort,
     go_on: GoOn<'_>,
 ) -> Vec<Result<Measured, BenchError>> {
-    let mut variants: Vec<Variant> = wanted.into_iter().map(Variant::new).collect();
+    let patient = |wanted: Wanted| {
+        let timeout = wanted.plan.timeout.max(machine.slowest_sample(&wanted.plan));
+        Wanted { plan: Plan { timeout, ..wanted.plan }, ..wanted }
+    };
+    let mut variants: Vec<Variant> = wanted.into_iter().map(|wanted| Variant::new(patient(wanted))).collect();
     match machine.facts().time_base {
         TimeBase::Simulated => once(machine, &mut variants, go_on),
         TimeBase::Real | TimeBase::Emulated => {
@@ -268,6 +272,7 @@ impl Sampling<'_> {
             }
             let factor = length.0.checked_div(sample.0).unwrap_or(16).clamp(2, 16);
             plan.passes = plan.passes.saturating_mul(factor).min(most_passes);
+            plan.timeout = plan.timeout.max(self.machine.slowest_sample(plan));
         }
     }
 }
@@ -298,6 +303,7 @@ mod tests {
                 channels: 1,
                 relays_at: None,
                 has_driver: false,
+                has_flag: false,
             };
             Facts { dma: Some(dma), ..runtime_fixture::facts(&[]) }
         };

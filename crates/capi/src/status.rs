@@ -53,6 +53,7 @@ impl From<&CardError> for lanemark_status {
             CardError::NoResourceFile { .. }
             | CardError::Permission { .. }
             | CardError::LockedDown { .. }
+            | CardError::NotMappable { .. }
             | CardError::Claimed { .. } => lanemark_status::Forbidden,
             CardError::NoWriteCombining { .. } | CardError::OtherType { .. } | CardError::HeldOtherwise { .. } => {
                 lanemark_status::MemoryType

@@ -421,6 +421,12 @@ pub struct CardArgs {
     /// repeatable [default kind: storage in a prefetchable BAR, else read-only registers]
     #[arg(long = "bar", value_name = "RANGE")]
     pub bars: Vec<Range>,
+    /// Description of the card for its DMA engine: a built-in one (edu) or a device file; the card must be bound to vfio-pci
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
+    /// Bind the card to this driver for the run, and restore its former driver at the end: vfio-pci
+    #[arg(long, value_name = "DRIVER", conflicts_with_all = ["repeat", "save_baseline"])]
+    pub bind: Option<String>,
     /// Print every range, mapping and access that would happen, without accessing the card
     #[arg(long, conflicts_with_all = ["json", "record", "html", "csv", "svg"])]
     pub dry_run: bool,
@@ -441,8 +447,9 @@ pub struct CardArgs {
 impl CardArgs {
     /// Whether no option for access to a card is given.
     pub fn is_usual(&self) -> bool {
-        let CardArgs { bars, dry_run, i_own_this_device, enable, emulated, system_root } = self;
-        bars.is_empty() && !dry_run && !i_own_this_device && !enable && !emulated && system_root.is_none()
+        let CardArgs { bars, device, bind, dry_run, i_own_this_device, enable, emulated, system_root } = self;
+        let names_nothing = bars.is_empty() && device.is_none() && bind.is_none();
+        names_nothing && !dry_run && !i_own_this_device && !enable && !emulated && system_root.is_none()
     }
 }
 
@@ -934,7 +941,7 @@ pub struct ReportArgs {
 #[derive(Debug, Arguments)]
 pub struct SchemaArgs {
     /// The file format
-    #[arg(value_name = "platform|record|doctor|fleet|guidance|space|sweep-log")]
+    #[arg(value_name = "platform|device|record|doctor|fleet|guidance|space|sweep-log")]
     pub format: Format,
 }
 
@@ -942,6 +949,8 @@ pub struct SchemaArgs {
 pub enum Format {
     /// Platform files
     Platform,
+    /// Device files
+    Device,
     /// Records
     Record,
     /// Output of `doctor --json`

@@ -2,6 +2,7 @@
 
 use crate::args::BenchArgs;
 use crate::baseline;
+use crate::driver::{BoundForRun, print_binding};
 use crate::failure::{Failure, say};
 use crate::interrupt;
 use crate::output::{self, command_line, terminal_width, write_html, write_svg};
@@ -10,9 +11,10 @@ use crate::progress::Cases;
 use crate::repeat::{repeat, write_run};
 use crate::request::{axes, request, targets};
 use lanemark_bench::Axes;
+use lanemark_hw::linux_sysfs::Address;
 use lanemark_record::gate::Judged;
 use lanemark_record::{Record, RecordError, file};
-use lanemark_runner::{Answerer, Cancel, DryRun, Outcome, RangeCheck, Request, RunError, dry_run, run};
+use lanemark_runner::{Answerer, Cancel, DryRun, Outcome, RangeCheck, Request, RunError, Target, dry_run, run};
 use std::io::Write;
 use std::path::Path;
 
@@ -23,7 +25,20 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
     }
     let request = request(args, targets(args, &["host", "card-gen5-x16"])?, Answerer::Machines)?;
     if args.card.dry_run {
+        if let Some((card, driver)) = bound(args, &request)? {
+            print_binding(&args.card, card, driver)?;
+        }
         return print_dry_run(&dry_run(&request)?);
+    }
+    if let Some((card, driver)) = bound(args, &request)? {
+        // The handler of signals first: from the first step on, a signal ends the run and not the program.
+        let cancel = interrupt::cancel()?;
+        let bound = BoundForRun::new(&args.card, card, driver, args.json)?;
+        let (measured, restored) = (ask(args, &request, &cancel), bound.restore());
+        if let (Err(_), Err(error)) = (&measured, &restored) {
+            say(&error.to_string());
+        }
+        return measured.and(restored);
     }
     if let Some(path) = &args.run_of_repeat {
         return one_run(&request, path, &interrupt::cancel()?);
@@ -34,12 +49,26 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
     ask(args, &request, &interrupt::cancel()?)
 }
 
+/// The card that is bound to another driver for the run, and the driver.
+fn bound<'a>(args: &'a BenchArgs, request: &Request) -> Result<Option<(Address, &'a str)>, Failure> {
+    let Some(driver) = args.card.bind.as_deref() else { return Ok(None) };
+    match request.targets.as_slice() {
+        [Target::Card(card)] => Ok(Some((*card, driver))),
+        _ => {
+            Err(Failure::Usage("--bind: applies to one card: name one with --on, such as --on 0000:01:00.0".to_owned()))
+        }
+    }
+}
+
 /// `lanemark predict`
 pub fn predict(args: &BenchArgs) -> Result<(), Failure> {
     let request = request(args, targets(args, &["card-gen5-x16"])?, Answerer::Formulas)?;
     check_formulas(args)?;
     if args.card.dry_run {
         return Err(RunError::NoCard { field: "dry_run" }.into());
+    }
+    if args.card.bind.is_some() {
+        return Err(RunError::NoCard { field: "bind" }.into());
     }
     ask(args, &request, &Cancel::new())
 }
@@ -214,6 +243,9 @@ fn print_dry_run(found: &DryRun) -> Result<(), Failure> {
     writeln!(out, "{} ({})", found.device, found.id)?;
     for refusal in &found.refusals {
         writeln!(out, "a run would be refused: {refusal}")?;
+    }
+    for line in &found.through_vfio {
+        writeln!(out, "{line}")?;
     }
     writeln!(
         out,

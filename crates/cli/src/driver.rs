@@ -1,9 +1,9 @@
 //! `bind` and `unbind`: the driver of a PCI function.
 
-use crate::args::{BindArgs, UnbindArgs};
+use crate::args::{BindArgs, CardArgs, UnbindArgs};
 use crate::failure::{Failure, say};
 use crate::output;
-use lanemark_hw::linux_sysfs::System;
+use lanemark_hw::linux_sysfs::{Address, System};
 use lanemark_hw::pci_driver::{Binding, DriverError, Journal, Restoration, Step};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -24,6 +24,79 @@ pub fn bind(args: &BindArgs) -> Result<(), Failure> {
     }
     binding.carry_out().map_err(|error| failed(&error))?;
     output::text(&format!("bound to {}; to restore it: lanemark unbind {}\n", args.to, args.function), None)
+}
+
+/// A card that is bound to another driver for a run: its former driver is restored at the end, also after an error.
+///
+/// After a signal that cannot be handled, the journal of the binding remains, for `lanemark unbind`.
+pub struct BoundForRun {
+    system: System,
+    function: Address,
+    /// Whether standard output is for a document, so that steps go to standard error.
+    has_document: bool,
+    is_restored: bool,
+}
+
+impl BoundForRun {
+    /// Prints the steps of the binding and carries them out.
+    pub fn new(args: &CardArgs, function: Address, to: &str, has_document: bool) -> Result<BoundForRun, Failure> {
+        let (system, binding) = planned(args, function, to)?;
+        show(&listed_steps(&format!("{function}: bound to {to} for this run"), binding.steps()), has_document)?;
+        for note in binding.notes() {
+            say(&format!("note: {note}"));
+        }
+        binding.carry_out().map_err(|error| failed(&error))?;
+        Ok(BoundForRun { system, function, has_document, is_restored: false })
+    }
+
+    /// Prints the steps of the restoration and carries them out.
+    pub fn restore(mut self) -> Result<(), Failure> {
+        self.is_restored = true;
+        let restoration = Restoration::new(&self.system, self.function).map_err(|error| failed(&error))?;
+        let driver = named(restoration.journal().driver.as_deref()).to_owned();
+        let steps = listed_steps(&format!("{}: its driver is restored", self.function), restoration.steps());
+        restoration.carry_out().map_err(|error| failed(&error))?;
+        show(&format!("{steps}\nrestored; driver now: {driver}"), self.has_document)
+    }
+}
+
+impl Drop for BoundForRun {
+    fn drop(&mut self) {
+        if self.is_restored {
+            return;
+        }
+        // A panic is being reported.
+        let restored = Restoration::new(&self.system, self.function).and_then(Restoration::carry_out);
+        if let Err(error) = restored {
+            say(&format!("{error}; restore its driver with: lanemark unbind {}", self.function));
+        }
+    }
+}
+
+/// Prints a text; on standard error if standard output has a document.
+fn show(text: &str, has_document: bool) -> Result<(), Failure> {
+    if has_document {
+        say(text);
+        return Ok(());
+    }
+    output::text(&format!("{text}\n"), None)
+}
+
+/// Prints the steps of the binding for a run, and carries none out.
+pub fn print_binding(args: &CardArgs, function: Address, to: &str) -> Result<(), Failure> {
+    let (_, binding) = planned(args, function, to)?;
+    print(&format!("{function}: would be bound to {to} for the run, and restored after it"), binding.steps())?;
+    for note in binding.notes() {
+        say(&format!("note: {note}"));
+    }
+    Ok(())
+}
+
+/// The checked binding of a card for a run.
+fn planned(args: &CardArgs, function: Address, to: &str) -> Result<(System, Binding), Failure> {
+    let system = system(args.system_root.as_deref());
+    let binding = Binding::new(&system, function, to, args.i_own_this_device).map_err(|error| refused(&error))?;
+    Ok((system, binding))
 }
 
 /// `lanemark unbind`
@@ -48,11 +121,12 @@ fn system(root: Option<&Path>) -> System {
 
 /// Prints the state of the function, and the steps as shell commands.
 fn print(state: &str, steps: &[Step]) -> Result<(), Failure> {
-    let mut text = format!("{state}:\n");
-    for step in steps {
-        let _ = writeln!(text, "  {step}");
-    }
-    output::text(&text, None)
+    output::text(&format!("{}\n", listed_steps(state, steps)), None)
+}
+
+/// The state of a function, and steps as shell commands.
+fn listed_steps(state: &str, steps: &[Step]) -> String {
+    steps.iter().fold(format!("{state}:"), |text, step| format!("{text}\n  {step}"))
 }
 
 /// The name of a driver, or none.

@@ -107,6 +107,7 @@ pub fn kernels() -> Result<(), Failure> {
 pub fn schema(args: &SchemaArgs) -> Result<(), Failure> {
     let text = match args.format {
         Format::Platform => lanemark_platform::schema(),
+        Format::Device => lanemark_devices::schema(),
         Format::Record => lanemark_record::schema(),
         Format::Doctor => lanemark_record::diagnosis::schema(),
         Format::Fleet => lanemark_record::fleet::schema(),

@@ -5,9 +5,12 @@ use crate::failure::Failure;
 use crate::output::command_line;
 use lanemark_bench::{Axes, Effort};
 use lanemark_hw::linux_sysfs::Consent;
+use lanemark_hw::linux_vfio::DRIVER;
 use lanemark_machine::Fence;
 use lanemark_record::Reach;
-use lanemark_runner::{Answerer, CardAccess, Changes, Request, RunError, Setup, Target, WhatIf, questions};
+use lanemark_runner::{
+    Answerer, CardAccess, Changes, Request, RunError, Setup, Target, WhatIf, device_file, questions,
+};
 use lanemark_sweep::{Combine, Settings};
 use lanemark_units::Ticks;
 
@@ -29,7 +32,7 @@ pub fn request(args: &BenchArgs, targets: Vec<Target>, answerer: Answerer) -> Re
         answerer,
         what_if: what_if(args),
         twin: args.twin.as_deref().map(str::parse).transpose()?,
-        setup: setup(args, with),
+        setup: setup(args, with)?,
         command: command_line(),
     })
 }
@@ -83,20 +86,22 @@ fn changed(targets: Vec<Target>, combinations: &[Pairs]) -> Vec<Target> {
     targets.into_iter().flat_map(with).collect()
 }
 
-fn setup(args: &BenchArgs, with: Pairs) -> Setup {
+fn setup(args: &BenchArgs, with: Pairs) -> Result<Setup, RunError> {
     let (setpci, faults) = (args.setpci.clone(), args.fault.clone());
     let card = &args.card;
-    Setup {
+    Ok(Setup {
         changes: Changes { with, setpci, faults },
         no_fast_forward: args.no_fast_forward,
         kernels: args.kernels.clone(),
         card: CardAccess {
             bars: card.bars.clone(),
+            device: card.device.as_deref().map(device_file).transpose()?,
+            will_be_behind_vfio: card.bind.as_deref() == Some(DRIVER),
             consent: Consent { owns_device: card.i_own_this_device, enable: card.enable },
             emulated: card.emulated,
             system_root: card.system_root.clone(),
         },
-    }
+    })
 }
 
 /// Extension of the default time budget for the samples of all default sizes; none if a budget is given.

@@ -108,6 +108,7 @@ impl Facts {
 
 /// DMA capabilities of the cards of a machine, which are all alike.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(clippy::struct_excessive_bools)] // Each is a fact of its own.
 pub struct DmaFacts {
     /// Number of cards.
     pub cards: u32,
@@ -130,6 +131,32 @@ pub struct DmaFacts {
     pub relays_at: Option<BarOffset>,
     /// Whether a driver can start transfers and wait for them ([`DmaCall`](crate::DmaCall)).
     pub has_driver: bool,
+    /// Whether a device can show the end of a transfer by a flag in host memory ([`Completion::Flag`]); otherwise cores poll
+    /// a register.
+    ///
+    /// [`Completion::Flag`]: crate::Completion::Flag
+    pub has_flag: bool,
+}
+
+impl DmaFacts {
+    /// A card behind an IOMMU with pages of `page_bytes`, whose engine makes one transfer at a time: a driver starts it by
+    /// registers, and polls one of them.
+    #[must_use]
+    pub const fn of_register_engine(mapped_bytes: u64, page_bytes: u64) -> DmaFacts {
+        DmaFacts {
+            cards: 1,
+            mapped_bytes,
+            page_bytes: Some(page_bytes),
+            cache: None,
+            is_partial_dearer: false,
+            has_remote: false,
+            tags: 1,
+            channels: 1,
+            relays_at: None,
+            has_driver: true,
+            has_flag: false,
+        }
+    }
 }
 
 /// Last-level cache as used by devices.

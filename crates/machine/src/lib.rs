@@ -113,6 +113,12 @@ pub trait Machine {
         Ticks::ZERO
     }
 
+    /// Longest time that a sample of a plan may take on a device that is slow by its own description; zero if the usual timeout
+    /// suffices. Callers raise the timeout of the plan to it.
+    fn slowest_sample(&self, _plan: &Plan) -> Ticks {
+        Ticks::ZERO
+    }
+
     /// The injected faults, and which of them have triggered. Real machines have none.
     fn injected_faults(&self) -> Vec<InjectedFault> {
         Vec::new()

@@ -5,7 +5,7 @@ use crate::error::RunError;
 use crate::setup::CardAccess;
 use lanemark_bench::Case;
 use lanemark_hw::linux_sysfs::{Address, Attachment, CardMachine, Mapping, Place, State};
-use lanemark_hw::linux_vfio::VfioMachine;
+use lanemark_hw::linux_vfio::{DRIVER, VfioMachine, VfioOptions};
 use lanemark_machine::{Facts, Machine};
 use lanemark_record::{Card as CardRecord, CardLink, CardMapping, CardRange, Ceiling, CeilingKind};
 
@@ -17,33 +17,56 @@ pub(crate) struct Card {
     before: State,
 }
 
+/// An open card with its machine.
+pub(crate) struct OpenCard {
+    pub(crate) machine: Box<dyn Machine>,
+    pub(crate) card: Card,
+    /// Sentences for the record's warnings.
+    pub(crate) notes: Vec<String>,
+}
+
 /// Opens the card at `address`; `cancel` ends long measurements.
-pub(crate) fn open(
-    address: Address,
-    access: &CardAccess,
-    cancel: &Cancel,
-) -> Result<(Box<dyn Machine>, Card), RunError> {
+pub(crate) fn open(address: Address, access: &CardAccess, cancel: &Cancel) -> Result<OpenCard, RunError> {
     let system = access.system();
     let emulated = if access.emulated { Some("declared with --emulated".to_owned()) } else { system.emulated() };
     if let Some(attachment) = behind_vfio(address, access)? {
         let before = State::now(&attachment.device);
-        let machine = VfioMachine::open(&system, address, emulated.is_some())?.interrupted_by(cancel.flag());
-        return Ok((Box::new(machine), Card { attachment, mappings: Vec::new(), emulated, before }));
+        let ranges = access.ranges();
+        let file = access.device.as_ref();
+        let options = VfioOptions { ranges: &ranges, file, is_emulated: emulated.is_some() };
+        let machine = VfioMachine::open(&system, address, &options)?.interrupted_by(cancel.flag());
+        let attachment = machine.attachment().cloned().unwrap_or(attachment);
+        let mappings = machine.mappings().to_vec();
+        let notes = file.filter(|file| file.engine.is_some()).map(|file| {
+            format!(
+                "{address}: a core starts each transfer of the engine '{}' by registers and sees its end, so every time of DMA \
+                 includes both: it is an upper bound, and a rate a lower bound",
+                file.name
+            )
+        });
+        let card = Card { attachment, mappings, emulated, before };
+        return Ok(OpenCard { machine: Box::new(machine), card, notes: notes.into_iter().collect() });
     }
     let attachment = Attachment::new(&system, address, &access.bars, access.consent)?;
     let before = State::now(&attachment.device);
     let machine = CardMachine::open(attachment, emulated.is_some())?;
     let (attachment, mappings) = (machine.attachment().clone(), machine.mappings().to_vec());
     let card = Card { attachment, mappings, emulated, before };
-    Ok((Box::new(machine.interrupted_by(cancel.flag())), card))
+    Ok(OpenCard { machine: Box::new(machine.interrupted_by(cancel.flag())), card, notes: Vec::new() })
 }
 
-/// The attachment of a card that is bound to `vfio-pci` and of which no range is named.
+/// The attachment of a card that is bound to `vfio-pci`, without ranges.
+///
+/// # Errors
+/// [`RunError`] if the card is absent, or if a device file is given and the card is not bound to `vfio-pci`.
 pub(crate) fn behind_vfio(address: Address, access: &CardAccess) -> Result<Option<Attachment>, RunError> {
-    if !access.bars.is_empty() {
-        return Ok(None);
+    let attachment = Attachment::without_ranges(&access.system(), address, DRIVER)?;
+    if attachment.is_none() && access.device.is_some() {
+        return Err(RunError::DeviceNotBehindVfio(address.to_string()));
     }
-    Ok(Attachment::without_ranges(&access.system(), address, "vfio-pci")?)
+    // Named ranges of a bound card that the user owns are mapped through sysfs, if nothing asks for VFIO.
+    let asks_for_vfio = access.bars.is_empty() || access.device.is_some() || access.will_be_behind_vfio;
+    Ok(attachment.filter(|_| asks_for_vfio || !access.consent.owns_device))
 }
 
 impl Card {

@@ -7,7 +7,8 @@ use crate::request::Request;
 use crate::target::Target;
 use crate::tasks::{Task, work};
 use lanemark_bench::{BenchError, Effort};
-use lanemark_hw::linux_sysfs::{Attachment, Notes, Rehearsal};
+use lanemark_hw::linux_sysfs::{Address, Attachment, Device, Rehearsal};
+use lanemark_hw::linux_vfio::{VfioOptions, VfioRehearsal};
 use lanemark_machine::MachineError;
 
 /// Accesses to a card that a request would make.
@@ -19,6 +20,9 @@ pub struct DryRun {
     pub id: String,
     /// Reasons why a run would be refused in the present state of the card.
     pub refusals: Vec<String>,
+    /// What a run through VFIO does before and beside its cases, one sentence each; empty for a card whose BARs are mapped
+    /// through sysfs.
+    pub through_vfio: Vec<String>,
     /// Ranges of BARs that may be accessed.
     pub ranges: Vec<RangeCheck>,
     /// Accesses of each case, in measurement order.
@@ -68,8 +72,8 @@ pub fn dry_run(request: &Request) -> Result<DryRun, RunError> {
         }
         _ => return Err(RunError::NoCard { field: "dry_run" }),
     };
-    if behind_vfio(address, access)?.is_some() {
-        return Err(RunError::DryRunBehindVfio(address.to_string()));
+    if access.will_be_behind_vfio || behind_vfio(address, access)?.is_some() {
+        return dry_run_through_vfio(request, address);
     }
     let attachment = Attachment::rehearsed(&access.system(), address, &access.bars, access.consent);
     let rehearsal = attachment.and_then(Rehearsal::new)?;
@@ -77,13 +81,37 @@ pub fn dry_run(request: &Request) -> Result<DryRun, RunError> {
         device: rehearsal.attachment().device.address().to_string(),
         id: rehearsal.attachment().device.id()?,
         refusals: rehearsal.refusals().iter().map(ToString::to_string).collect(),
+        through_vfio: Vec::new(),
         ranges: ranges(&rehearsal),
+        cases: Vec::new(),
+    };
+    let notes = rehearsal.notes();
+    let taken = || notes.take().iter().map(ToString::to_string).collect();
+    let mut targets = vec![OpenTarget::of_memory(Box::new(rehearsal))];
+    let work = work(&request.named_or_usual(), &targets, &request.axes)?;
+    found.cases = work.tasks.iter().map(|task| accesses(&mut targets[0], &taken, task)).collect();
+    Ok(found)
+}
+
+/// As [`dry_run`], of a card that is or will be bound to `vfio-pci`.
+fn dry_run_through_vfio(request: &Request, address: Address) -> Result<DryRun, RunError> {
+    let access = &request.setup.card;
+    let (system, ranges) = (access.system(), access.ranges());
+    let is_emulated = access.emulated || system.emulated().is_some();
+    let options = VfioOptions { ranges: &ranges, file: access.device.as_ref(), is_emulated };
+    let rehearsal = VfioRehearsal::new(&system, address, &options, access.will_be_behind_vfio)?;
+    let mut found = DryRun {
+        device: address.to_string(),
+        id: Device::find(&system, address)?.id()?,
+        refusals: Vec::new(),
+        through_vfio: rehearsal.summary().to_vec(),
+        ranges: rehearsal.ranges().map(self::ranges).unwrap_or_default(),
         cases: Vec::new(),
     };
     let notes = rehearsal.notes();
     let mut targets = vec![OpenTarget::of_memory(Box::new(rehearsal))];
     let work = work(&request.named_or_usual(), &targets, &request.axes)?;
-    found.cases = work.tasks.iter().map(|task| accesses(&mut targets[0], &notes, task)).collect();
+    found.cases = work.tasks.iter().map(|task| accesses(&mut targets[0], &|| notes.take(), task)).collect();
     Ok(found)
 }
 
@@ -107,13 +135,13 @@ fn ranges(rehearsal: &Rehearsal) -> Vec<RangeCheck> {
     places.map(check).collect()
 }
 
-fn accesses(target: &mut OpenTarget, notes: &Notes, task: &Task) -> CaseAccesses {
+fn accesses(target: &mut OpenTarget, taken: &dyn Fn() -> Vec<String>, task: &Task) -> CaseAccesses {
     let Task { question, case, .. } = task;
     let asked = target.ask(question, case, &Effort::default());
     CaseAccesses {
         question: question.name,
         most_passes: (question.most_passes)(case),
-        touched: notes.take().iter().map(ToString::to_string).collect(),
+        touched: taken(),
         problem: match asked {
             Ok(_) | Err(BenchError::Machine(MachineError::Unsupported(_))) => None,
             Err(error) => Some(format!("{}, {}: {error}", question.name, case.method)),

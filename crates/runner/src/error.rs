@@ -3,6 +3,7 @@
 use crate::local_targets::LOCAL_TARGETS;
 use lanemark_bench::CATALOGUE;
 use lanemark_config_space::SetpciError;
+use lanemark_devices::DeviceFileError;
 use lanemark_hw::cuda::CudaError;
 use lanemark_hw::linux_sysfs::CardError;
 use lanemark_hw::linux_vfio::VfioError;
@@ -196,11 +197,22 @@ pub enum RunError {
     /// A card behind VFIO that cannot be opened.
     #[error(transparent)]
     Vfio(#[from] VfioError),
-    /// A dry run of a card behind VFIO.
+    /// A device file with errors.
+    #[error("device: {0}")]
+    DeviceFile(#[from] DeviceFileError),
+    /// A name that is neither a built-in device file nor a readable file.
+    #[error("device: '{name}' is not a device file: {because}")]
+    NoDeviceFile {
+        /// The name given.
+        name: String,
+        /// Similar names, and the error of reading it.
+        because: String,
+    },
+    /// A device file for a card that is not behind VFIO.
     #[error(
-        "{0} is bound to vfio-pci, and no --bar is named: its BARs are not accessed, so there are no accesses to list; without --dry-run, it is opened through VFIO, which resets it if it can be reset"
+        "device: {0} is not bound to vfio-pci, through which its DMA engine is driven: add --bind vfio-pci, or bind it with: lanemark bind {0}"
     )]
-    DryRunBehindVfio(String),
+    DeviceNotBehindVfio(String),
     /// An OpenCL device that cannot be opened.
     #[error(transparent)]
     OpenCl(#[from] OpenClError),
@@ -353,9 +365,10 @@ impl RunError {
             | RunError::NothingToAsk { .. }
             | RunError::Unsupported(_)
             | RunError::RuntimeFailed { .. } => Class::Absent,
-            RunError::Card(CardError::Gone { .. }) | RunError::TargetFailed { .. } | RunError::NoAnswer { .. } => {
-                Class::Failed
-            }
+            RunError::Card(CardError::Gone { .. })
+            | RunError::Vfio(VfioError::Gone { .. } | VfioError::Changed { .. })
+            | RunError::TargetFailed { .. }
+            | RunError::NoAnswer { .. } => Class::Failed,
             _ => Class::Usage,
         }
     }
@@ -372,6 +385,7 @@ impl RunError {
             RunError::NoRuntimeForKernels => "kernels",
             RunError::TwinIsReal { .. } | RunError::NoTwin => "twin",
             RunError::MatrixName { .. } | RunError::MatrixFile { .. } => "matrix",
+            RunError::DeviceFile(_) | RunError::NoDeviceFile { .. } | RunError::DeviceNotBehindVfio(_) => "device",
             RunError::SeveralCards => "bar",
             RunError::DryRunOfOthers => "dry_run",
             RunError::Region { .. } => "region",
@@ -429,6 +443,8 @@ mod tests {
             RunError::FaultInFormula { fault: "x".to_owned() },
             RunError::FaultNeverOccurs { fault: "x".to_owned() },
             RunError::NoCard { field: "enable" },
+            RunError::NoDeviceFile { name: "a".to_owned(), because: "b".to_owned() },
+            RunError::DeviceNotBehindVfio("0000:01:00.0".to_owned()),
             RunError::SeveralCards,
             RunError::DryRunOfOthers,
             RunError::Region { name: "a".to_owned(), target: "b".to_owned(), known: "c".to_owned() },

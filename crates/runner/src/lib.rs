@@ -34,6 +34,7 @@ mod cancel;
 mod card;
 mod ceiling;
 mod changes;
+mod device_file;
 mod dry_run;
 mod error;
 mod event;
@@ -57,6 +58,7 @@ mod what_if;
 
 pub use cancel::Cancel;
 pub use changes::Changes;
+pub use device_file::device_file;
 pub use dry_run::{CaseAccesses, DryRun, RangeCheck, dry_run};
 pub use error::{Class, RunError};
 pub use event::Event;

@@ -1,7 +1,7 @@
 //! Opening of targets.
 
 use crate::cancel::Cancel;
-use crate::card;
+use crate::card::{self, OpenCard};
 use crate::changes::Changes;
 use crate::error::RunError;
 use crate::gpu;
@@ -37,13 +37,8 @@ impl Target {
                 return Ok(OpenTarget { machine: Box::new(machine), kind, notes, with: Vec::new() });
             }
             Target::Card(address) => {
-                let (machine, card) = card::open(*address, &setup.card, cancel)?;
-                return Ok(OpenTarget {
-                    machine,
-                    kind: Kind::Card(Box::new(card)),
-                    notes: Vec::new(),
-                    with: Vec::new(),
-                });
+                let OpenCard { machine, card, notes } = card::open(*address, &setup.card, cancel)?;
+                return Ok(OpenTarget { machine, kind: Kind::Card(Box::new(card)), notes, with: Vec::new() });
             }
             Target::Named(name) => platform(name)?,
             Target::Platform(platform) => Platform::clone(platform),

@@ -3,7 +3,8 @@
 use crate::changes::Changes;
 use crate::error::RunError;
 use crate::target::Target;
-use lanemark_hw::linux_sysfs::{Consent, Range, System};
+use lanemark_devices::{DeviceFile, Harmless};
+use lanemark_hw::linux_sysfs::{Consent, Kind, Range, System};
 use std::path::PathBuf;
 
 /// Options for opening targets.
@@ -24,6 +25,10 @@ pub struct Setup {
 pub struct CardAccess {
     /// Ranges of BARs that may be loaded and stored; all other addresses stay untouched.
     pub bars: Vec<Range>,
+    /// Description of the card, for its DMA engine.
+    pub device: Option<DeviceFile>,
+    /// Whether the card is bound to `vfio-pci` before it is opened; for a dry run, which binds nothing.
+    pub will_be_behind_vfio: bool,
     /// Consent to use a device with a bound driver, and to enable memory decoding.
     pub consent: Consent,
     /// Marks the record as made in an emulator. Known emulators are also detected.
@@ -37,6 +42,7 @@ impl CardAccess {
     fn given(&self) -> Option<&'static str> {
         let given = [
             (!self.bars.is_empty(), "bar"),
+            (self.device.is_some(), "device"),
             (self.consent.owns_device, "i_own_this_device"),
             (self.consent.enable, "enable"),
             (self.emulated, "emulated"),
@@ -53,6 +59,16 @@ impl CardAccess {
             _ if cards > 1 => Err(RunError::SeveralCards),
             _ => Ok(()),
         }
+    }
+
+    /// The ranges of BARs that may be accessed: the named ones, or the harmless ones of the device file.
+    pub(crate) fn ranges(&self) -> Vec<Range> {
+        let harmless = self.device.iter().flat_map(|device| &device.harmless);
+        let range = |of: &Harmless| {
+            let kind = Kind::ALL.iter().find(|(name, _)| *name == of.kind).map(|(_, kind)| *kind);
+            Range { bar: of.bar, from: of.from, to: of.to, kind }
+        };
+        if self.bars.is_empty() { harmless.map(range).collect() } else { self.bars.clone() }
     }
 
     /// The system files to read.

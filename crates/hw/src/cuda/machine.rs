@@ -111,6 +111,7 @@ impl CudaMachine {
             channels: 1,
             relays_at: None,
             has_driver: true,
+            has_flag: false,
         };
         let facts = Facts { dma: Some(dma), ..machine.facts().clone() };
         Ok(CudaMachine { device, facts, machine, least_sample, own_reads })

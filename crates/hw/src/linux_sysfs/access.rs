@@ -7,7 +7,7 @@
 ///
 /// # Safety
 /// `at` must be readable for `width` bytes and a multiple of `width`.
-pub(super) unsafe fn load(at: *const u8, width: usize) -> u64 {
+pub(crate) unsafe fn load(at: *const u8, width: usize) -> u64 {
     // SAFETY: guaranteed by the caller.
     unsafe {
         match width {
@@ -23,7 +23,7 @@ pub(super) unsafe fn load(at: *const u8, width: usize) -> u64 {
 ///
 /// # Safety
 /// `to` must be writable for `width` bytes and a multiple of `width`.
-pub(super) unsafe fn store(to: *mut u8, width: usize, value: u64) {
+pub(crate) unsafe fn store(to: *mut u8, width: usize, value: u64) {
     // SAFETY: guaranteed by the caller.
     unsafe {
         match width {

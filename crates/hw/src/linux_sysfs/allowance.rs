@@ -2,8 +2,8 @@
 
 use super::Kind;
 use super::attachment::{Attachment, Place};
+use super::bar_files::BarFiles;
 use super::effective::{MappedType, Mapping};
-use super::window::file_of;
 use crate::x86::c_library::c_library;
 use crate::x86::cpu::Cpu;
 use crate::x86::loops::After;
@@ -13,10 +13,13 @@ use crate::x86::request::{Ability, Request, Timed};
 use crate::x86::timer::Timer;
 use lanemark_machine::{Access, Facts, Plan, Region, RegionKind, TimeBase, Verb, Width};
 use lanemark_units::MemoryType;
+use std::sync::Arc;
 
 /// Ranges, mappings and instructions that plans for a card may use.
 #[derive(Debug)]
 pub(super) struct Allowance {
+    /// Files through which the ranges are mapped.
+    pub(super) files: Arc<dyn BarFiles>,
     pub(super) facts: Facts,
     pub(super) attachment: Attachment,
     pub(super) mappings: Vec<Mapping>,
@@ -24,12 +27,13 @@ pub(super) struct Allowance {
     pub(super) timer: Timer,
 }
 
-/// Memory types that sysfs mappings can have.
+/// Memory types that mappings can have.
 const OFFERED: [MemoryType; 2] = [MemoryType::Uc, MemoryType::Wc];
 
 impl Allowance {
     /// Builds the allowance for `attachment`; `attempt` maps a place with a memory type and returns the outcome.
     pub(super) fn new<E>(
+        files: Arc<dyn BarFiles>,
         attachment: Attachment,
         cpus: usize,
         mut attempt: impl FnMut(&Place, MemoryType) -> Result<Result<MappedType, String>, E>,
@@ -38,7 +42,7 @@ impl Allowance {
         let mut mappings = Vec::new();
         for (number, place) in attachment.places.iter().enumerate() {
             for memory_type in OFFERED {
-                let Some(file) = file_of(&attachment.device, place.range.bar, memory_type) else { continue };
+                let Some(file) = files.path(&attachment.device, place.range.bar, memory_type) else { continue };
                 let outcome = match (place.kind, memory_type) {
                     (Kind::Registers { .. }, MemoryType::Wc) => {
                         Err("registers are never mapped write-combining: stores would be merged \
@@ -52,7 +56,7 @@ impl Allowance {
         }
         let facts = facts(&attachment, &mappings, &cpu, cpus);
         let timer = Timer::checked(cpu.tsc_hz);
-        Ok(Allowance { facts, attachment, mappings, cpu, timer })
+        Ok(Allowance { files, facts, attachment, mappings, cpu, timer })
     }
 
     /// Returns the request of `plan` and the index of its place, or the reason for a refusal.
@@ -80,7 +84,7 @@ impl Allowance {
             facts: &self.facts,
             cpu: &self.cpu,
             timer: self.timer,
-            no_other_type: "sysfs maps a BAR as UC, and as WC if it is prefetchable",
+            no_other_type: self.files.types(),
             weight_per_check: 1 << 12,
             weight_per_pass: 1 << 23,
         }

@@ -95,6 +95,15 @@ impl Attachment {
         Ok((Attachment { device, places, driver, was_enabled: false }, refusals))
     }
 
+    /// A range of a device, in one of its memory BARs.
+    ///
+    /// # Errors
+    /// [`CardError`] if there is no such range.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn place(device: &Device, range: Range) -> Result<Place, CardError> {
+        place(device, range, &device.bars()?)
+    }
+
     fn named(system: &System, address: Address, ranges: &[Range]) -> Result<(Device, Vec<Place>), CardError> {
         let device = Device::find(system, address)?;
         let bars = device.bars()?;

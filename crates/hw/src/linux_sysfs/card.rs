@@ -4,6 +4,7 @@
 
 use super::access::{self, widest};
 use super::attachment::{Attachment, Consent, Place};
+use super::bar_files::Resources;
 use super::effective::MappedType;
 use super::window::Window;
 use super::{Address, CardError, Kind, Range, System};
@@ -84,7 +85,7 @@ impl Card {
             )));
         }
         Ok(BarMapping {
-            window: Window::open(device, place, memory_type)?,
+            window: Window::open(device, &Resources, place, memory_type)?,
             copies: None,
             _count: Arc::clone(&self.mappings),
         })

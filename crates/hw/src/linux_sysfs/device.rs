@@ -56,7 +56,7 @@ impl Device {
     }
 
     /// Path of a file in the device's sysfs folder.
-    pub(super) fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
@@ -128,7 +128,7 @@ impl Device {
 
     /// Fails if the device no longer responds.
     #[cfg(target_arch = "x86_64")]
-    pub(super) fn check_present(&self) -> Result<(), CardError> {
+    pub(crate) fn check_present(&self) -> Result<(), CardError> {
         self.header().map(drop)
     }
 
@@ -153,11 +153,11 @@ impl Device {
         Ok(header)
     }
 
-    pub(super) fn gone(&self, seen: String) -> CardError {
+    pub(crate) fn gone(&self, seen: String) -> CardError {
         CardError::Gone { device: self.address, seen }
     }
 
-    pub(super) fn os(&self, doing: &'static str, path: PathBuf, source: io::Error) -> CardError {
+    pub(crate) fn os(&self, doing: &'static str, path: PathBuf, source: io::Error) -> CardError {
         CardError::Os { device: self.address, doing, path, source }
     }
 

@@ -145,6 +145,19 @@ pub enum CardError {
         /// Range.
         range: Range,
     },
+    /// VFIO does not map this part of the BAR.
+    #[error(
+        "{device}: VFIO maps no page of {range} into a program (mappable: {}): name another range; the pages of an MSI-X table and BARs shorter than a page cannot be mapped everywhere",
+        areas(mappable)
+    )]
+    NotMappable {
+        /// Device.
+        device: Address,
+        /// Range.
+        range: Range,
+        /// Parts that can be mapped, by first byte and length.
+        mappable: Vec<(u64, u64)>,
+    },
     /// The kernel provides no write-combining file.
     #[error("{device}: BAR{bar} cannot be mapped write-combining: no {}; the kernel creates it for prefetchable BARs only", path.display())]
     NoWriteCombining {
@@ -285,6 +298,14 @@ pub enum CardError {
         /// Reason.
         because: String,
     },
+}
+
+fn areas(mappable: &[(u64, u64)]) -> String {
+    if mappable.is_empty() {
+        return "nothing".to_owned();
+    }
+    let area = |(first, len): &(u64, u64)| format!("{first:#x}..{:#x}", first.saturating_add(*len));
+    mappable.iter().map(area).collect::<Vec<_>>().join(", ")
 }
 
 fn bars(have: &[Bar]) -> String {

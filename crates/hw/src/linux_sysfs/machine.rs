@@ -4,6 +4,7 @@
 
 use super::allowance::Allowance;
 use super::attachment::Attachment;
+use super::bar_files::{BarFiles, Resources};
 use super::effective::Mapping;
 use super::window::Window;
 use super::{CardError, Kind};
@@ -63,11 +64,20 @@ impl CardMachine {
     /// # Errors
     /// [`CardError`], in particular mapping errors.
     pub fn open(attachment: Attachment, is_emulated: bool) -> Result<CardMachine, CardError> {
+        CardMachine::through(&(Arc::new(Resources) as Arc<dyn BarFiles>), attachment, is_emulated)
+    }
+
+    /// As [`open`](CardMachine::open), with mappings of other files.
+    pub(crate) fn through(
+        files: &Arc<dyn BarFiles>,
+        attachment: Attachment,
+        is_emulated: bool,
+    ) -> Result<CardMachine, CardError> {
         let device = attachment.device.clone();
         let cpus =
             allowed_cpus().map_err(|error| device.os("querying", "the CPU affinity mask".into(), error.into()))?;
-        let mut allowance = Allowance::new(attachment, cpus.len(), |place, memory_type| {
-            match Window::open(&device, place, memory_type) {
+        let mut allowance = Allowance::new(Arc::clone(files), attachment, cpus.len(), |place, memory_type| {
+            match Window::open(&device, &**files, place, memory_type) {
                 Ok(window) => Ok(Ok(window.mapped().clone())),
                 Err(refusal @ (CardError::NoWriteCombining { .. } | CardError::OtherType { .. })) => {
                     Ok(Err(refusal.to_string()))
@@ -235,7 +245,8 @@ impl Machine for CardMachine {
         let card = |error| self.error(error);
         let Attachment { device, places, .. } = self.attachment();
         device.check_present().map_err(card)?;
-        let window = Window::open(device, &places[place], ask.span.memory_type).map_err(card)?;
+        let window =
+            Window::open(device, &*self.allowance.files, &places[place], ask.span.memory_type).map_err(card)?;
         let at = window.at(ask.span.at.offset, ask.span.len).map_err(card)?;
 
         let reads_back = shape.verb == Verb::Store && places[place].kind.may_load();

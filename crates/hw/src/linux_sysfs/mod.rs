@@ -11,6 +11,7 @@
 //! | `rehearsal`, `touch` | dry run: the accesses of a plan, without making them |
 //! | `attachment` | all checks before the first mapping |
 //! | `address`, `range`, `bar` | device addresses, named ranges, BARs |
+//! | `bar_files` | files through which BARs are mapped: those of sysfs, or that of VFIO |
 //! | `device`, `system` | sysfs files of a device, and their location |
 //! | `state` | links and error counters before and after a run |
 //! | `effective` | effective memory type of a mapping |
@@ -22,12 +23,14 @@
 //! devices under Linux 6.1 (`checks/guest`). Not yet verified on a real card.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod access;
+pub(crate) mod access;
 mod address;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod allowance;
 mod attachment;
 mod bar;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod bar_files;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod card;
 mod device;
@@ -52,6 +55,8 @@ pub use address::{Address, NotAnAddress};
 pub use attachment::{Attachment, Consent, Place};
 pub use bar::{Bar, Space};
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub(crate) use bar_files::{BarFile, BarFiles};
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub use card::{BarMapping, Card};
 pub use device::Device;
 pub use effective::{MappedType, Mapping};
@@ -67,3 +72,5 @@ pub(crate) use system::text;
 pub use touch::{Notes, Touch};
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 pub use unsupported::{BarMapping, Card, CardMachine, Rehearsal};
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub(crate) use window::Window;

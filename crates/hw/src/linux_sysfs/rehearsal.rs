@@ -3,13 +3,14 @@
 use super::CardError;
 use super::allowance::Allowance;
 use super::attachment::Attachment;
+use super::bar_files::{BarFiles, Resources};
 use super::effective::{MappedType, Mapping};
 use super::touch::{Notes, Touch};
-use super::window::file_of;
 use crate::x86::pin::allowed_cpus;
 use crate::x86::request::Timed;
 use lanemark_machine::{Facts, Machine, MachineError, Plan, Sample, Samples, Unsupported, Verb};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
+use std::sync::Arc;
 
 /// Dry run of a [`CardMachine`](super::CardMachine): opens no `resource` file, does not read configuration space, and
 /// records the accesses that each plan would make.
@@ -30,20 +31,28 @@ impl Rehearsal {
     ///
     /// # Errors
     /// [`CardError::Os`] if the CPU affinity mask cannot be read.
-    pub fn new((attachment, refusals): (Attachment, Vec<CardError>)) -> Result<Rehearsal, CardError> {
+    pub fn new(rehearsed: (Attachment, Vec<CardError>)) -> Result<Rehearsal, CardError> {
+        Rehearsal::through(&(Arc::new(Resources) as Arc<dyn BarFiles>), rehearsed)
+    }
+
+    /// As [`new`](Rehearsal::new), with mappings of other files.
+    pub(crate) fn through(
+        files: &Arc<dyn BarFiles>,
+        (attachment, refusals): (Attachment, Vec<CardError>),
+    ) -> Result<Rehearsal, CardError> {
         let device = attachment.device.clone();
         let cpus =
             allowed_cpus().map_err(|error| device.os("querying", "the CPU affinity mask".into(), error.into()))?;
-        let allowance = Allowance::new(attachment, cpus.len(), |place, memory_type| {
+        let allowance = Allowance::new(Arc::clone(files), attachment, cpus.len(), |place, memory_type| {
             let because = "not mapped in a dry run".to_owned();
             let bar = place.range.bar;
-            Ok(match file_of(&device, bar, memory_type) {
-                Some(file) if file.exists() => Ok(MappedType { found: None, because }),
+            Ok(match files.path(&device, bar, memory_type) {
+                Some(file) if files.exists(&file) => Ok(MappedType { found: None, because }),
                 Some(path) if memory_type == MemoryType::Wc => {
                     Err(CardError::NoWriteCombining { device: device.address(), bar, path }.to_string())
                 }
                 Some(path) => return Err(CardError::NoResourceFile { device: device.address(), path }),
-                None => Err("sysfs does not support it".to_owned()),
+                None => Err(files.types().to_owned()),
             })
         })?;
         Ok(Rehearsal { allowance, refusals, notes: Notes::default() })
@@ -94,7 +103,7 @@ impl Machine for Rehearsal {
             return Ok(());
         }
         let place = &self.allowance.attachment.places[place];
-        let file = file_of(&self.allowance.attachment.device, place.range.bar, ask.span.memory_type);
+        let file = self.allowance.files.path(&self.allowance.attachment.device, place.range.bar, ask.span.memory_type);
         let is_store = shape.verb == Verb::Store;
         let is_copy = shape.access.width().is_none();
         let touch = Touch {

@@ -4,11 +4,11 @@
 
 use super::access::{self, widest};
 use super::attachment::Place;
+use super::bar_files::{BarFile, BarFiles};
 use super::effective::{MappedType, mapped_type};
 use super::sigbus::{Guard, PAGE};
 use super::{CardError, Device};
 use lanemark_units::{BarOffset, MemoryType};
-use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// Mapped range. Whole pages are mapped; only the range is accessible.
 #[derive(Debug)]
-pub(super) struct Window {
+pub(crate) struct Window {
     device: Device,
     place: Place,
     /// First page.
@@ -35,15 +35,6 @@ pub(super) struct Window {
 // SAFETY: a window owns its mapping, and mappings belong to the process, not to a thread.
 unsafe impl Send for Window {}
 
-/// File for mapping a BAR as `memory_type`; `None` for types that sysfs does not support.
-pub(super) fn file_of(device: &Device, bar: u8, memory_type: MemoryType) -> Option<PathBuf> {
-    match memory_type {
-        MemoryType::Uc => Some(device.path(&format!("resource{bar}"))),
-        MemoryType::Wc => Some(device.path(&format!("resource{bar}_wc"))),
-        MemoryType::Wt | MemoryType::Wp | MemoryType::Wb => None,
-    }
-}
-
 impl Window {
     /// Maps the range of `place` as `memory_type` and reads the type back if the system reports it.
     ///
@@ -51,35 +42,27 @@ impl Window {
     ///
     /// # Errors
     /// [`CardError`] for files, mappings and memory types.
-    pub(super) fn open(device: &Device, place: &Place, memory_type: MemoryType) -> Result<Window, CardError> {
+    pub(crate) fn open(
+        device: &Device,
+        files: &dyn BarFiles,
+        place: &Place,
+        memory_type: MemoryType,
+    ) -> Result<Window, CardError> {
         let (address, bar, range) = (device.address(), place.bar.number, place.range);
-        let path = file_of(device, bar, memory_type).ok_or_else(|| CardError::Unsupported {
+        let path = files.path(device, bar, memory_type).ok_or_else(|| CardError::Unsupported {
             device: address,
-            because: format!("sysfs can map a BAR as UC or WC, not as {memory_type}"),
+            because: format!("{}, not as {memory_type}", files.types()),
         })?;
         let held = Held::take(device, bar, memory_type)?;
-        let (access, protection) = if place.kind.may_store() {
-            (OFlags::RDWR, ProtFlags::READ | ProtFlags::WRITE)
-        } else {
-            (OFlags::RDONLY, ProtFlags::READ)
-        };
-        let file = open(&path, access | OFlags::CLOEXEC, Mode::empty()).map_err(|error| match error {
-            Errno::NOENT if !device.path("config").exists() => device.gone(format!("{} has vanished", path.display())),
-            Errno::NOENT if memory_type == MemoryType::Wc => {
-                CardError::NoWriteCombining { device: address, bar, path: path.clone() }
-            }
-            Errno::NOENT => CardError::NoResourceFile { device: address, path: path.clone() },
-            Errno::ACCESS => CardError::Permission { device: address, path: path.clone() },
-            Errno::PERM => CardError::LockedDown { device: address, bar },
-            other => device.os("opening", path.clone(), other.into()),
-        })?;
+        let protection = if place.kind.may_store() { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
+        let BarFile { file, start } = files.open(device, place, memory_type, &path)?;
         // A BAR shorter than a page may start within one; the kernel maps that page.
         let in_page = place.bar.start.0 % PAGE as u64;
         let first = range.from / PAGE as u64 * PAGE as u64;
         let lead = (in_page + range.from - first) as usize;
         let pages_len = (lead + range.len() as usize).next_multiple_of(PAGE);
         // SAFETY: the kernel chooses the address, so no existing mapping is replaced.
-        let pages = unsafe { mmap(ptr::null_mut(), pages_len, protection, MapFlags::SHARED, &file, first) };
+        let pages = unsafe { mmap(ptr::null_mut(), pages_len, protection, MapFlags::SHARED, &file, start + first) };
         let pages = pages.map_err(|error| match error {
             Errno::PERM => CardError::LockedDown { device: address, bar },
             Errno::INVAL => CardError::Claimed { device: address, range },
@@ -131,7 +114,7 @@ impl Window {
     ///
     /// # Errors
     /// [`CardError::OutOfRange`].
-    pub(super) fn at(&self, offset: u64, len: u64) -> Result<*mut u8, CardError> {
+    pub(crate) fn at(&self, offset: u64, len: u64) -> Result<*mut u8, CardError> {
         let range = self.place.range;
         let inside = offset >= range.from && offset <= range.to && len <= range.to - offset;
         if !inside {
@@ -164,7 +147,7 @@ impl Window {
     ///
     /// # Errors
     /// [`CardError::BusError`] with the first faulting address.
-    pub(super) fn check(&self) -> Result<(), CardError> {
+    pub(crate) fn check(&self) -> Result<(), CardError> {
         let Some(fault) = self.guard.as_ref().and_then(Guard::fault) else { return Ok(()) };
         let in_pages = fault - self.pages.as_ptr() as usize;
         let offset = (self.place.range.from + in_pages as u64).saturating_sub(self.lead as u64);

@@ -2,9 +2,9 @@
 
 #![allow(unsafe_code)]
 
-use super::{VfioError, ioctl};
+use super::capability::{chain, long, word};
+use super::{VfioDevice, VfioError, ioctl};
 use crate::linux_sysfs::{Address, System};
-use crate::pci_driver::PciFunction;
 use lanemark_units::{HostVirt, Iova};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
@@ -12,6 +12,7 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
+use std::sync::Arc;
 use vfio_bindings::bindings::vfio::{
     VFIO_API_VERSION, VFIO_GROUP_FLAGS_VIABLE, VFIO_IOMMU_INFO_CAPS, VFIO_IOMMU_INFO_PGSIZES,
     VFIO_IOMMU_TYPE1_INFO_CAP_IOVA_RANGE, VFIO_IOMMU_TYPE1_INFO_DMA_AVAIL, VFIO_TYPE1v2_IOMMU,
@@ -42,9 +43,8 @@ pub struct IommuProperties {
 /// Closing it removes all mappings.
 #[derive(Debug)]
 pub struct Container {
-    device: Address,
     /// Closed in this order: the device before its group, the group before the container.
-    _device_file: OwnedFd,
+    device: Arc<VfioDevice>,
     _group: OwnedFd,
     file: OwnedFd,
     properties: IommuProperties,
@@ -57,8 +57,7 @@ impl Container {
     /// # Errors
     /// [`VfioError`].
     pub fn open(system: &System, device: Address) -> Result<Container, VfioError> {
-        let function = PciFunction::find(system, device)
-            .map_err(|_| VfioError::NotBound { device, path: system.device(device) })?;
+        let function = VfioDevice::of_system(system, device)?;
         let link = || system.device(device).join("iommu_group");
         let group = function.iommu_group().ok().flatten();
         let group = group.ok_or_else(|| VfioError::NotBound { device, path: link() })?;
@@ -89,15 +88,16 @@ impl Container {
         let name = CString::new(device.to_string()).map_err(|error| os("naming", &path, error.into()))?;
         let device_file = ioctl::device(group_file.as_fd(), &name)
             .map_err(|error| os("opening the device of", &group_path, error))?;
+        let device_file = VfioDevice::new(function, &group_path, device_file)?;
         let properties =
             properties(&file).map_err(|error| os("reading the properties of the IOMMU of", &path, error))?;
-        Ok(Container { device, _device_file: device_file, _group: group_file, file, properties })
+        Ok(Container { device: Arc::new(device_file), _group: group_file, file, properties })
     }
 
     /// The device.
     #[must_use]
-    pub const fn device(&self) -> Address {
-        self.device
+    pub fn device(&self) -> &Arc<VfioDevice> {
+        &self.device
     }
 
     /// Properties of the IOMMU at opening.
@@ -148,29 +148,20 @@ fn properties(container: &OwnedFd) -> io::Result<IommuProperties> {
 
 /// Parses the chain of capabilities from `start` on; 0 ends it.
 fn capabilities(bytes: &[u8], start: u32) -> (Vec<IovaSpan>, Option<u32>) {
-    let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-    let long = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
     let (mut spans, mut mappings_left) = (Vec::new(), None);
-    let mut at = start as usize;
-    // Each capability is behind the one before it, so that a damaged chain ends.
-    while at > 0 {
-        let (Some(id), Some(next)) = (word(at).map(|word| word & 0xffff), word(at + 4)) else { break };
+    for (id, at) in chain(bytes, start) {
         match id {
             VFIO_IOMMU_TYPE1_INFO_CAP_IOVA_RANGE => {
-                let count = word(at + 8).unwrap_or(0) as usize;
+                let count = word(bytes, at + 8).unwrap_or(0) as usize;
                 let span = |nth: usize| {
-                    let (first, last) = (long(at + 16 + 16 * nth)?, long(at + 24 + 16 * nth)?);
+                    let (first, last) = (long(bytes, at + 16 + 16 * nth)?, long(bytes, at + 24 + 16 * nth)?);
                     Some(IovaSpan { first: Iova(first), last: Iova(last) })
                 };
                 spans.extend((0..count).map_while(span));
             }
-            VFIO_IOMMU_TYPE1_INFO_DMA_AVAIL => mappings_left = word(at + 8),
+            VFIO_IOMMU_TYPE1_INFO_DMA_AVAIL => mappings_left = word(bytes, at + 8),
             _ => {}
         }
-        if next as usize <= at {
-            break;
-        }
-        at = next as usize;
     }
     (spans, mappings_left)
 }

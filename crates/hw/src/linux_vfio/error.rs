@@ -55,6 +55,26 @@ pub enum VfioError {
         /// Folder of the group.
         path: PathBuf,
     },
+    /// The slot has another device than at opening, or another driver.
+    #[error(
+        "{device} was {was} when it was opened and is {is} now: it was replaced or bound to another driver; open it again"
+    )]
+    Changed {
+        /// Device.
+        device: Address,
+        /// Identity and driver at opening.
+        was: String,
+        /// Identity and driver now.
+        is: String,
+    },
+    /// The device does not respond, or the kernel requests it back.
+    #[error("{device} is gone ({seen}): it was removed or reset, or its link is down; see 'dmesg | grep {device}'")]
+    Gone {
+        /// Device.
+        device: Address,
+        /// Observation that shows it.
+        seen: String,
+    },
     /// Another process has the group.
     #[error("{device}: another process uses its IOMMU group ({}): end it first", path.display())]
     Busy {

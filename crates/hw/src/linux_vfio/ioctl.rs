@@ -2,12 +2,15 @@
 
 #![allow(unsafe_code)]
 
+use super::region::VfioRegion;
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd as _, OwnedFd};
 use vfio_bindings::bindings::vfio::{
-    VFIO_BASE, VFIO_DMA_MAP_FLAG_READ, VFIO_DMA_MAP_FLAG_WRITE, VFIO_TYPE, vfio_group_status, vfio_iommu_type1_dma_map,
-    vfio_iommu_type1_dma_unmap, vfio_iommu_type1_info,
+    VFIO_BASE, VFIO_DEVICE_FLAGS_RESET, VFIO_DMA_MAP_FLAG_READ, VFIO_DMA_MAP_FLAG_WRITE, VFIO_IRQ_SET_ACTION_TRIGGER,
+    VFIO_IRQ_SET_DATA_EVENTFD, VFIO_IRQ_SET_DATA_NONE, VFIO_TYPE, vfio_device_info, vfio_group_status,
+    vfio_iommu_type1_dma_map, vfio_iommu_type1_dma_unmap, vfio_iommu_type1_info, vfio_irq_info, vfio_irq_set,
+    vfio_region_info,
 };
 
 /// Numbers of the ioctls, from `VFIO_BASE`.
@@ -18,6 +21,11 @@ mod number {
     pub(super) const GROUP_GET_STATUS: u32 = 3;
     pub(super) const GROUP_SET_CONTAINER: u32 = 4;
     pub(super) const GROUP_GET_DEVICE_FD: u32 = 6;
+    pub(super) const DEVICE_GET_INFO: u32 = 7;
+    pub(super) const DEVICE_GET_REGION_INFO: u32 = 8;
+    pub(super) const DEVICE_GET_IRQ_INFO: u32 = 9;
+    pub(super) const DEVICE_SET_IRQS: u32 = 10;
+    pub(super) const DEVICE_RESET: u32 = 11;
     pub(super) const IOMMU_GET_INFO: u32 = 12;
     pub(super) const IOMMU_MAP_DMA: u32 = 13;
     pub(super) const IOMMU_UNMAP_DMA: u32 = 14;
@@ -132,4 +140,66 @@ pub(super) fn unmap(container: BorrowedFd<'_>, iova: u64, len: u64) -> io::Resul
     // SAFETY: it takes this structure, without the optional data.
     unsafe { call(container, number::IOMMU_UNMAP_DMA, (&raw mut unmap) as usize) }?;
     Ok(unmap.size)
+}
+
+/// Whether the function of a device file can be reset.
+pub(super) fn can_reset(device: BorrowedFd<'_>) -> io::Result<bool> {
+    let mut info = vfio_device_info { argsz: size_of::<vfio_device_info>(), ..Default::default() };
+    // SAFETY: it takes this structure.
+    unsafe { call(device, number::DEVICE_GET_INFO, (&raw mut info) as usize) }?;
+    Ok(info.flags & VFIO_DEVICE_FLAGS_RESET != 0)
+}
+
+pub(super) fn reset(device: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: it takes no argument.
+    unsafe { call(device, number::DEVICE_RESET, 0) }.map(drop)
+}
+
+/// Reads the properties of a region with its capabilities.
+pub(super) fn region(device: BorrowedFd<'_>, index: u32) -> io::Result<VfioRegion> {
+    /// Words for the properties with all capabilities.
+    const ROOM: usize = 256;
+    let mut room = [0_u64; ROOM];
+    let first = vfio_region_info { argsz: std::mem::size_of_val(&room) as u32, index, ..Default::default() };
+    let at = room.as_mut_ptr().cast::<vfio_region_info>();
+    // SAFETY: the room begins with the structure, is aligned for it, and is as long as its first field says.
+    let info = unsafe {
+        at.write(first);
+        call(device, number::DEVICE_GET_REGION_INFO, at as usize)?;
+        at.read()
+    };
+    let bytes: Vec<u8> = room.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    Ok(VfioRegion::of(&info, &bytes))
+}
+
+/// Number of vectors of a kind of interrupt.
+pub(super) fn vectors(device: BorrowedFd<'_>, index: u32) -> io::Result<u32> {
+    let mut info = vfio_irq_info { argsz: size_of::<vfio_irq_info>(), index, ..Default::default() };
+    // SAFETY: it takes this structure.
+    unsafe { call(device, number::DEVICE_GET_IRQ_INFO, (&raw mut info) as usize) }?;
+    Ok(info.count)
+}
+
+/// Connects vector `vector` of a kind of interrupt to an eventfd, and enables the kind.
+pub(super) fn set_interrupt(device: BorrowedFd<'_>, index: u32, vector: u32, event: BorrowedFd<'_>) -> io::Result<()> {
+    let flags = VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER;
+    set_irqs(device, [flags, index, vector, 1], Some(event))
+}
+
+/// Disables a kind of interrupt.
+pub(super) fn disable_interrupts(device: BorrowedFd<'_>, index: u32) -> io::Result<()> {
+    set_irqs(device, [VFIO_IRQ_SET_DATA_NONE | VFIO_IRQ_SET_ACTION_TRIGGER, index, 0, 0], None)
+}
+
+/// Flags, index, first vector and number of vectors, and the file of one vector.
+fn set_irqs(device: BorrowedFd<'_>, fields: [u32; 4], event: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    // The structure, whose last field has no length, and one file number.
+    const HEAD: usize = std::mem::size_of::<vfio_irq_set>() / 4;
+    let mut words = [0_u32; HEAD + 1];
+    let count = if event.is_some() { HEAD + 1 } else { HEAD };
+    words[0] = 4 * count as u32;
+    words[1..=4].copy_from_slice(&fields);
+    words[HEAD] = event.map_or(0, |event| event.as_raw_fd().cast_unsigned());
+    // SAFETY: it takes this structure, whose length is its first field, followed by a file number.
+    unsafe { call(device, number::DEVICE_SET_IRQS, words.as_ptr() as usize) }.map(drop)
 }

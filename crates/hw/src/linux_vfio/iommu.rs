@@ -32,13 +32,13 @@ impl Iommu {
         Iommu { container }
     }
 
-    /// IOVAs of 32 bits that the IOMMU of `container` translates.
+    /// IOVAs of at most `bits` (12 to 64) bits that the IOMMU of `container` translates, without the first page.
     ///
     /// # Errors
     /// [`SpaceError`] if no page is left.
-    pub fn space(container: &Container) -> Result<Space, SpaceError> {
+    pub fn space(container: &Container, bits: u32) -> Result<Space, SpaceError> {
         let page = 1 << container.properties().page_sizes.trailing_zeros().clamp(12, 31);
-        let mut space = Space::between(Iova(page), Iova(u64::from(u32::MAX)), page)?;
+        let mut space = Space::between(Iova(page), Iova(u64::MAX >> (64 - bits.clamp(12, 64))), page)?;
         let spans = &container.properties().spans;
         let mut free_from = 0;
         for span in spans {
@@ -53,7 +53,7 @@ impl Iommu {
 
 /// The space without the addresses from `first` to `last`.
 fn without(space: Space, first: u64, last: u64) -> Result<Space, SpaceError> {
-    if first > u64::from(u32::MAX) || first > last {
+    if first > last {
         return Ok(space);
     }
     space.without(Region { name: "a range that the IOMMU reserves", first: Iova(first), last: Iova(last) })

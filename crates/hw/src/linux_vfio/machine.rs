@@ -1,34 +1,56 @@
 //! A device behind VFIO as a machine.
 
-use super::{Container, Iommu, VfioError};
-use crate::linux_sysfs::{Address, System};
+use super::bars::DeviceBars;
+use super::dma_plan::{self, DmaPlan};
+use super::engine::EngineDriver;
+use super::host_window::{HostPages, HostWindow};
+use super::transfers::Bench;
+use super::{Container, Iommu, VfioError, VfioInterrupt, VfioOptions};
+use crate::linux_sysfs::{Address, Attachment, BarFiles, CardMachine, Mapping, System};
 use crate::map_unmap::{mapper_by, refused};
 use crate::x86::buffer::Buffer;
 use crate::x86::cpu::Cpu;
 use crate::x86::disturbance::Company;
 use crate::x86::pin::{allowed_cpus, usable_cores};
+use crate::x86::refusal::Refusal;
 use crate::x86::request::{Ability, Request, Timed};
 use crate::x86::run::{Numbering, Run};
 use crate::x86::sample::{Delivery, stamp_before};
 use crate::x86::timer::Timer;
+use lanemark_devices::DeviceFile;
 use lanemark_dma::Space;
 use lanemark_machine::{
-    Facts, Machine, MachineError, MapUnmap, Plan, Region, RegionKind, Samples, Table, TimeBase, Unsupported,
+    CoreWork, DmaFacts, Facts, Lane, Machine, MachineError, MapUnmap, Operation, Plan, Region, RegionKind, Samples,
+    Table, Task, TimeBase, Unsupported, Work,
 };
-use lanemark_units::{BarOffset, HostVirt, MemoryType, format_size};
+use lanemark_units::{BarOffset, HostVirt, MemoryType, Ticks, format_size};
 use rustix::io::Errno;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use vfio_bindings::bindings::vfio::VFIO_PCI_REQ_IRQ_INDEX;
 
 /// Bytes of a page of the processor.
 const PAGE: usize = 4096;
 
-/// Memory of this process, mapped for a device by the real IOMMU.
+/// Most host memory that is mapped for an engine: more pages than an IOTLB holds.
+pub(super) const MAPPED: u64 = 64 << 20;
+
+/// A device behind the real IOMMU, and memory of this process that is mapped for it.
 ///
-/// - **Plans:** DMA mappings by the strategies of `lanemark-dma`, each map and unmap one ioctl. Opening resets the device, if
-///   it can be reset; then no request goes to or from it.
-/// - **Times, timeout, dropped:** as for [`HostMemory`](crate::HostMemory). Pinning of the pages is part of the time.
-/// - **Confirmed:** nothing; the kernel reports how much it unmapped, and a run fails if that is not all.
+/// - **Plans:** DMA mappings by the strategies of `lanemark-dma`, each map and unmap one ioctl. With named ranges, loads and
+///   stores to its BARs, as [`CardMachine`]. With a device file, DMA by its engine: transfers one at a time, started by
+///   registers. Opening resets the device, if it can be reset.
+/// - **Checks:** before every run, the slot must have the same device with the same driver, and the kernel must not have
+///   requested it back. Bus mastering is on while a run with DMA makes transfers, and host memory is mapped only meanwhile.
+/// - **Times:** as for [`HostMemory`](crate::HostMemory). A mapping includes the pinning of the pages. A transfer begins
+///   with the first store to a register of the engine, and ends when the core sees the register or the interrupt that shows
+///   its end: it includes both, so it is an upper bound of the time of the DMA.
+/// - **Timeout:** of each transfer by the device file, and of each sample by the plan.
+/// - **Confirmed:** the bytes that DMA wrote in the last iteration, and those that it read in its last transfer. Other bytes
+///   of the mapped memory must be unchanged. For mappings nothing; the kernel reports how much it unmapped, and a run fails
+///   if that is not all.
+/// - **Failures:** DMA that the IOMMU blocks is [`MachineError::Device`] with the kernel's report, if it can be read.
 #[derive(Debug)]
 pub struct VfioMachine {
     facts: Facts,
@@ -37,36 +59,76 @@ pub struct VfioMachine {
     timer: Timer,
     container: Arc<Container>,
     space: Space,
+    /// Named ranges of BARs.
+    card: Option<CardMachine>,
+    engine: Option<DmaEngine>,
+    /// The kernel's request to give the device back, if it can signal one.
+    requested: Option<VfioInterrupt>,
+    /// The kernel's log.
+    log: PathBuf,
     /// Memory to map, as long as the longest buffer so far.
     memory: Option<Buffer>,
     interrupted: Arc<AtomicBool>,
     runs: u64,
 }
 
+/// The engine of a device, and memory for it.
+#[derive(Debug)]
+struct DmaEngine {
+    driver: EngineDriver,
+    pages: Option<HostPages>,
+    mapped_bytes: u64,
+    page_bytes: u64,
+}
+
 impl VfioMachine {
-    /// Opens a device that is bound to `vfio-pci`. In an emulator (`is_emulated`), the time-stamp counter need not be
-    /// invariant.
+    /// Opens a device that is bound to `vfio-pci`. In an emulator, the time-stamp counter need not be invariant.
     ///
     /// # Errors
     /// [`VfioError`].
-    pub fn open(system: &System, device: Address, is_emulated: bool) -> Result<VfioMachine, VfioError> {
+    pub fn open(system: &System, device: Address, options: &VfioOptions<'_>) -> Result<VfioMachine, VfioError> {
         let unsupported = |because: String| VfioError::Unsupported { device, because };
         // Everything that needs no device first: opening resets it.
         let cpu = Cpu::detected();
-        if !cpu.has_invariant_tsc && !is_emulated {
+        if !cpu.has_invariant_tsc && !options.is_emulated {
             let because = "the time-stamp counter of this processor is not invariant, so nothing can be timed";
             return Err(unsupported(because.to_owned()));
         }
         let cpus = allowed_cpus().map_err(|error| unsupported(format!("no CPU affinity mask can be read: {error}")))?;
-        let container = Container::open(system, device)?;
-        let space = Iommu::space(&container).map_err(|error| unsupported(error.to_string()))?;
+        let attachment = options.attachment(system, device)?;
+        let container = Arc::new(Container::open(system, device)?);
+        let space = Iommu::space(&container, 32).map_err(|error| unsupported(error.to_string()))?;
+        let timer = Timer::checked(cpu.tsc_hz);
+        let opened = container.device();
+        let engine =
+            options.file.map(|file| DmaEngine::open(&container, &attachment, file, timer)).transpose()?.flatten();
+        let has_ranges = !attachment.places.is_empty();
+        let card = has_ranges.then(|| {
+            let files: Arc<dyn BarFiles> = Arc::new(DeviceBars(Arc::clone(opened)));
+            CardMachine::through(&files, attachment, options.is_emulated)
+        });
+        let card = card.transpose().map_err(|error| unsupported(error.to_string()))?;
+        let mut facts = facts(&container, &cpu, cpus.len(), options.is_emulated);
+        if let Some(card) = &card {
+            let summary = format!("{}; {}", pages(&container), card.facts().summary);
+            facts = Facts { tables: facts.tables, summary, ..card.facts().clone() };
+        }
+        if engine.as_ref().is_some_and(|engine| engine.driver.registers().is_called()) {
+            facts.summary.push_str("; registers of the engine by system calls, because their pages cannot be mapped");
+        }
+        facts.dma = engine.as_ref().map(DmaEngine::facts);
+        let requested = VfioInterrupt::enable(Arc::clone(opened), VFIO_PCI_REQ_IRQ_INDEX, 0).ok();
         Ok(VfioMachine {
-            facts: facts(&container, &cpu, cpus.len(), is_emulated),
-            timer: Timer::checked(cpu.tsc_hz),
+            facts,
+            timer,
             cpu,
             cpus,
-            container: Arc::new(container),
             space,
+            card,
+            engine,
+            requested,
+            log: system.path("dev/kmsg"),
+            container,
             memory: None,
             interrupted: Arc::default(),
             runs: 0,
@@ -76,7 +138,20 @@ impl VfioMachine {
     /// Sets the flag that ends a run with [`MachineError::Interrupted`], between two samples or within a long one.
     #[must_use]
     pub fn interrupted_by(self, flag: Arc<AtomicBool>) -> VfioMachine {
-        VfioMachine { interrupted: flag, ..self }
+        let card = self.card.map(|card| card.interrupted_by(Arc::clone(&flag)));
+        VfioMachine { interrupted: flag, card, ..self }
+    }
+
+    /// Device and accessible ranges; `None` without ranges.
+    #[must_use]
+    pub fn attachment(&self) -> Option<&Attachment> {
+        self.card.as_ref().map(CardMachine::attachment)
+    }
+
+    /// Mappings of the ranges.
+    #[must_use]
+    pub fn mappings(&self) -> &[Mapping] {
+        self.card.as_ref().map_or(&[], CardMachine::mappings)
     }
 
     /// Limits of plans; an ioctl takes microseconds.
@@ -95,11 +170,58 @@ impl VfioMachine {
     fn request(&self, plan: &Plan) -> Result<(Request, MapUnmap), MachineError> {
         let ask = Request::of(plan, &self.ability()).map_err(|refusal| refusal.into_error(&self.facts))?;
         let Timed::MapUnmap(asked) = ask.work else {
-            let because = "over VFIO it maps memory for the device, and does nothing else".to_owned();
+            let because = "over VFIO it maps memory for the device; name a --bar for loads and stores to it".to_owned();
             let (what, machine) = ("any other plan".to_owned(), self.facts.name.clone());
             return Err(Unsupported { what, machine, because }.into());
         };
         Ok((ask, asked))
+    }
+
+    /// The transfers that a plan asks for; `None` for other work, and without an engine.
+    fn dma(&self, plan: &Plan) -> Option<Result<DmaPlan, Refusal>> {
+        let engine = self.engine.as_ref()?;
+        let limits = dma_plan::Limits {
+            engine: engine.driver.engine(),
+            interrupts: engine.driver.interrupts(),
+            mapped_bytes: engine.mapped_bytes,
+            cores: self.facts.cores,
+        };
+        dma_plan::of(plan, &limits)
+    }
+
+    /// Whether a plan maps memory.
+    fn is_mapping(plan: &Plan) -> bool {
+        let Work::Cores(CoreWork { lanes, .. }) = &plan.work else { return false };
+        let is_one = |lane: &Lane| matches!(lane.task, Task::Operation(Operation::MapUnmap(_)));
+        lanes.first().is_some_and(is_one)
+    }
+
+    /// Fails if the device is not the one that was opened, or if the kernel has requested it.
+    fn check_device(&self) -> Result<(), MachineError> {
+        let device = self.container.device();
+        let checked = match self.requested.as_ref().map(VfioInterrupt::take) {
+            Some(Ok(true)) => Err(device.requested()),
+            _ => device.check(),
+        };
+        checked.map_err(|error| MachineError::Device { machine: self.facts.name.clone(), what: error.to_string() })
+    }
+
+    fn run_dma(&mut self, plan: &Plan, asked: &DmaPlan, samples: &mut Samples) -> Result<(), MachineError> {
+        let VfioMachine { facts, cpus, timer, container, engine, requested, log, interrupted, runs, .. } = self;
+        let Some(engine) = engine else { return Ok(()) };
+        let bench = Bench {
+            name: &facts.name,
+            container,
+            driver: &mut engine.driver,
+            pages: &mut engine.pages,
+            cpu: cpus.get(asked.core as usize).copied().unwrap_or_default(),
+            timer: *timer,
+            interrupted,
+            requested: requested.as_ref(),
+            log,
+            number: *runs,
+        };
+        bench.run(plan, asked, samples)
     }
 
     /// Memory of `bytes` bytes, in whole pages.
@@ -123,6 +245,14 @@ impl Machine for VfioMachine {
     }
 
     fn supports(&self, plan: &Plan) -> Result<(), Unsupported> {
+        match self.dma(plan) {
+            Some(Ok(_)) => return Ok(()),
+            Some(Err(refusal)) => return Err(refusal.into_unsupported(&self.facts)),
+            None => {}
+        }
+        if let Some(card) = self.card.as_ref().filter(|_| !VfioMachine::is_mapping(plan)) {
+            return card.supports(plan);
+        }
         match self.request(plan) {
             Err(MachineError::Unsupported(refusal)) => Err(refusal),
             // Other errors are those of a run.
@@ -130,9 +260,41 @@ impl Machine for VfioMachine {
         }
     }
 
-    #[allow(unsafe_code)]
+    fn least_sample(&self, plan: &Plan) -> Ticks {
+        self.card.as_ref().map_or(Ticks::ZERO, |card| card.least_sample(plan))
+    }
+
+    fn slowest_sample(&self, plan: &Plan) -> Ticks {
+        let (Some(engine), Some(Ok(asked))) = (&self.engine, self.dma(plan)) else { return Ticks::ZERO };
+        let transfers = asked.transfer.count.saturating_mul(plan.passes.max(plan.warmup_passes));
+        let longest = Ticks::whole_ns(u64::from(engine.driver.engine().longest_ms) * 1_000_000);
+        Ticks(longest.0.saturating_mul(transfers).min(1 << 61))
+    }
+
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
+        let dma = self.dma(plan).transpose().map_err(|refusal| refusal.into_error(&self.facts))?;
+        if dma.is_none() && !VfioMachine::is_mapping(plan) && self.card.is_some() {
+            self.check_device()?;
+            return self.card.as_mut().map_or(Ok(()), |card| card.run(plan, samples));
+        }
+        if let Some(asked) = dma {
+            samples.clear();
+            let begun = stamp_before();
+            self.check_device()?;
+            self.runs += 1;
+            self.run_dma(plan, &asked, samples)?;
+            samples.spent = self.timer.ticks(stamp_before().saturating_sub(begun));
+            return Ok(());
+        }
+        self.run_mapping(plan, samples)
+    }
+}
+
+impl VfioMachine {
+    #[allow(unsafe_code)]
+    fn run_mapping(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
         let (ask, asked) = self.request(plan)?;
+        self.check_device()?;
         samples.clear();
         let begun = stamp_before();
         self.runs += 1;
@@ -166,13 +328,50 @@ impl Machine for VfioMachine {
     }
 }
 
+impl DmaEngine {
+    /// Opens the engine of a device file; `None` if it describes none.
+    fn open(
+        container: &Arc<Container>,
+        attachment: &Attachment,
+        file: &DeviceFile,
+        timer: Timer,
+    ) -> Result<Option<DmaEngine>, VfioError> {
+        let Some(engine) = file.engine else { return Ok(None) };
+        let device = container.device().address();
+        let driver = EngineDriver::open(container.device(), &attachment.device, file, engine, timer)?;
+        let unsupported = |because: String| VfioError::Unsupported { device, because };
+        let space =
+            HostWindow::space(container, engine.address_bits).map_err(|error| unsupported(error.to_string()))?;
+        // The first allocation decides on the page size.
+        let pages = HostPages::new(MAPPED + engine.most_bytes.next_multiple_of(PAGE as u64));
+        let pages = pages.map_err(|error| unsupported(format!("no memory for DMA can be allocated: {error}")))?;
+        let reachable = space.free_pages().saturating_mul(space.page_bytes()) / 2;
+        let (mapped_bytes, page_bytes) = (MAPPED.min(reachable), pages.page_bytes());
+        Ok(Some(DmaEngine { driver, pages: Some(pages), mapped_bytes, page_bytes }))
+    }
+
+    fn facts(&self) -> DmaFacts {
+        DmaFacts::of_register_engine(self.mapped_bytes, self.page_bytes)
+    }
+}
+
 fn facts(container: &Container, cpu: &Cpu, cpus: usize, is_emulated: bool) -> Facts {
+    let facts = facts_without_device(container.device().address(), cpu, cpus, is_emulated);
+    Facts { summary: format!("{}; {}", pages(container), cpu.brand), ..facts }
+}
+
+/// The kind of IOMMU and its page sizes, in words.
+fn pages(container: &Container) -> String {
     let sizes = container.properties().page_sizes;
     let pages = (0..64).filter(|bit| sizes & (1 << bit) != 0).map(|bit| format_size(1 << bit));
-    let pages = pages.collect::<Vec<_>>().join(", ");
+    format!("VFIO type 1, pages of {}", pages.collect::<Vec<_>>().join(", "))
+}
+
+/// The facts that hold before the device is opened.
+pub(super) fn facts_without_device(device: Address, cpu: &Cpu, cpus: usize, is_emulated: bool) -> Facts {
     Facts {
-        name: container.device().to_string(),
-        summary: format!("VFIO type 1, pages of {pages}; {}", cpu.brand),
+        name: device.to_string(),
+        summary: format!("VFIO; {}", cpu.brand),
         time_base: if is_emulated { TimeBase::Emulated } else { TimeBase::Real },
         cores: usable_cores(cpus),
         regions: vec![Region {

@@ -1,38 +1,76 @@
-//! A device behind the real IOMMU, through VFIO: its group, its container, and DMA mappings of this process's memory.
+//! A device behind the real IOMMU, through VFIO: its group, its container, its BARs, interrupts and DMA engine, and DMA
+//! mappings of this process's memory.
 //!
 //! ```text
 //!  Container::open   /dev/vfio/vfio + /dev/vfio/GROUP --type 1--> an I/O address space, and the device
+//!  VfioDevice        the device file: configuration space, regions, reset, interrupts, bus mastering
 //!  Iommu             the container as a backend of `lanemark-dma`: map and unmap are one ioctl each
-//!  VfioMachine       runs plans on it
+//!  VfioMachine       runs plans on it: mappings, loads and stores, and with a device file DMA
 //! ```
 //!
 //! The device must be bound to `vfio-pci` ([`pci_driver`](crate::pci_driver)). Opening resets it, if it can be reset: the
-//! contents of its memory may be lost. Then plans only map memory, no request goes to the device, and bus mastering stays off. When the container is closed, at the latest by the end of the process, the kernel
-//! removes every mapping and unpins every page.
+//! contents of its memory may be lost. Bus mastering is on only while a plan makes transfers. When the container is
+//! closed, at the latest by the end of the process, the kernel turns it off, removes every mapping and unpins every page.
 //!
 //! | file | contents |
 //! | --- | --- |
 //! | `container` | [`Container`]: opening, properties, map and unmap |
-//! | `ioctl` | the ioctls, one function each |
+//! | `device`, `region`, `interrupt` | [`VfioDevice`], its regions, and an interrupt as an eventfd |
+//! | `ioctl`, `capability` | the ioctls, one function each, and the chains in their answers |
 //! | `iommu` | [`Iommu`], the backend of `lanemark-dma` |
+//! | `bars` | BARs mapped through the device file, for the windows of `linux_sysfs` |
+//! | `options` | [`VfioOptions`], and the checks before a device is opened |
 //! | `machine` | [`VfioMachine`] |
+//! | `dma_plan`, `transfers` | plans with DMA: what an engine can do, and its run |
+//! | `engine`, `registers` | the engine of a device file, and accesses to its registers |
+//! | `host_window` | host memory mapped for an engine |
+//! | `faults` | DMA faults in the kernel's log |
+//! | `rehearsal` | dry run |
 //! | `error` | errors, each with a remedy |
 //!
-//! Verified on: QEMU's `intel-iommu` under Linux 6.1 (`checks/guest`). Not yet verified on a real IOMMU.
+//! Verified on: QEMU's `intel-iommu`, `edu`, `ivshmem` and `nvme` under Linux 6.1 (`checks/guest`). Not yet verified on a
+//! real IOMMU. MSI-X, and registers by system calls, have not been run.
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod bars;
+mod capability;
 mod container;
+mod device;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod dma_plan;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod engine;
 mod error;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod faults;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod host_window;
+mod interrupt;
 mod ioctl;
 mod iommu;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod machine;
+mod options;
+mod region;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod registers;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod rehearsal;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod transfers;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 mod unsupported;
 
 pub use container::{Container, IommuProperties, IovaSpan};
+pub use device::{DRIVER, VfioDevice};
 pub use error::VfioError;
+pub use interrupt::VfioInterrupt;
 pub use iommu::Iommu;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub use machine::VfioMachine;
+pub use options::VfioOptions;
+pub use region::VfioRegion;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub use rehearsal::{VfioNotes, VfioRehearsal};
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
-pub use unsupported::VfioMachine;
+pub use unsupported::{VfioMachine, VfioNotes, VfioRehearsal};

@@ -1,45 +1,94 @@
 //! Stub for targets without the measurement loops: other architectures.
 
-use super::VfioError;
-use crate::linux_sysfs::{Address, System};
+use super::{VfioError, VfioOptions};
+use crate::linux_sysfs::{Address, Attachment, Mapping, Rehearsal, System};
 use lanemark_machine::{Facts, Machine, MachineError, Plan, Samples, Unsupported};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Memory of this process, mapped for a device; cannot be opened on this target.
+fn unsupported(device: Address) -> VfioError {
+    let because = format!("measurements need x86-64 Linux; this is {}", std::env::consts::ARCH);
+    VfioError::Unsupported { device, because }
+}
+
+/// A device behind VFIO; cannot be opened on this target.
 #[derive(Debug)]
 pub struct VfioMachine {
     never: Infallible,
 }
 
-impl VfioMachine {
-    /// Always fails: the measurement loops exist for x86-64 Linux only.
-    ///
-    /// # Errors
-    /// [`VfioError::Unsupported`], always.
-    pub fn open(_system: &System, device: Address, _is_emulated: bool) -> Result<VfioMachine, VfioError> {
-        let because = format!("measurements need x86-64 Linux; this is {}", std::env::consts::ARCH);
-        Err(VfioError::Unsupported { device, because })
-    }
+/// Dry run of a device behind VFIO; cannot be created on this target.
+#[derive(Debug)]
+pub struct VfioRehearsal {
+    never: Infallible,
+}
 
-    /// Sets the flag that ends a run with [`MachineError::Interrupted`].
+/// Record of a dry run; always empty on this target.
+#[derive(Clone, Debug, Default)]
+pub struct VfioNotes {}
+
+// Same interface as on x86-64 Linux, but every constructor fails.
+#[allow(missing_docs, clippy::missing_errors_doc, clippy::needless_pass_by_value)]
+impl VfioMachine {
+    pub fn open(_: &System, device: Address, _: &VfioOptions<'_>) -> Result<VfioMachine, VfioError> {
+        Err(unsupported(device))
+    }
     #[must_use]
     pub fn interrupted_by(self, _flag: Arc<AtomicBool>) -> VfioMachine {
         self
     }
-}
-
-impl Machine for VfioMachine {
-    fn facts(&self) -> &Facts {
+    #[must_use]
+    pub fn attachment(&self) -> Option<&Attachment> {
         match self.never {}
     }
-
-    fn supports(&self, _plan: &Plan) -> Result<(), Unsupported> {
-        match self.never {}
-    }
-
-    fn run(&mut self, _plan: &Plan, _samples: &mut Samples) -> Result<(), MachineError> {
+    #[must_use]
+    pub fn mappings(&self) -> &[Mapping] {
         match self.never {}
     }
 }
+
+#[allow(missing_docs, clippy::missing_errors_doc)]
+impl VfioRehearsal {
+    pub fn new(_: &System, device: Address, _: &VfioOptions<'_>, _: bool) -> Result<VfioRehearsal, VfioError> {
+        Err(unsupported(device))
+    }
+    #[must_use]
+    pub fn summary(&self) -> &[String] {
+        match self.never {}
+    }
+    #[must_use]
+    pub fn ranges(&self) -> Option<&Rehearsal> {
+        match self.never {}
+    }
+    #[must_use]
+    pub fn notes(&self) -> VfioNotes {
+        match self.never {}
+    }
+}
+
+#[allow(missing_docs)]
+impl VfioNotes {
+    #[must_use]
+    pub fn take(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+macro_rules! no_machine {
+    ($($name:ident),*) => {$(
+        impl Machine for $name {
+            fn facts(&self) -> &Facts {
+                match self.never {}
+            }
+            fn supports(&self, _plan: &Plan) -> Result<(), Unsupported> {
+                match self.never {}
+            }
+            fn run(&mut self, _plan: &Plan, _samples: &mut Samples) -> Result<(), MachineError> {
+                match self.never {}
+            }
+        }
+    )*};
+}
+
+no_machine!(VfioMachine, VfioRehearsal);

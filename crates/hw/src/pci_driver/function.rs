@@ -74,6 +74,21 @@ impl PciFunction {
         Ok(Identity(format!("{vendor}:{device} {by}:{subsystem} rev {}", part("revision")?)))
     }
 
+    /// Vendor, device, subsystem vendor, subsystem device and revision.
+    ///
+    /// # Errors
+    /// [`DriverError::Os`] if the kernel does not report one of them.
+    pub fn identifiers(&self) -> Result<[u32; 5], DriverError> {
+        let mut found = [0; 5];
+        let names = ["vendor", "device", "subsystem_vendor", "subsystem_device", "revision"];
+        for (number, name) in found.iter_mut().zip(names) {
+            let text = self.text(name)?;
+            let parsed = u32::from_str_radix(text.trim().trim_start_matches("0x"), 16);
+            *number = parsed.map_err(|error| self.os("reading", self.path(name), io::Error::other(error)))?;
+        }
+        Ok(found)
+    }
+
     /// Bound driver, if there is one.
     ///
     /// # Errors

@@ -28,6 +28,8 @@ pub(crate) enum Company {
     None,
     /// Other threads of this program, which the sample wakes and waits for.
     OwnThreads,
+    /// Any, while a device works: a preemption counts if the thread waited for its core for a hundredth of the sample.
+    Device,
 }
 
 /// Observer of samples: [`before`](Watch::before) and [`after`](Watch::after) surround each.
@@ -35,6 +37,7 @@ pub(crate) enum Company {
 pub(crate) struct Watch {
     timer: Timer,
     placement: Placement,
+    company: Company,
     /// Kernel file with this thread's waiting time; `None` if no thread may preempt it, or if the kernel has no such file.
     waiting: Option<File>,
     before: Seen,
@@ -75,10 +78,10 @@ impl Watch {
         let waiting = match company {
             Company::None => None,
             // A kernel may be built without it: then every preemption is a disturbance.
-            Company::OwnThreads => File::open("/proc/thread-self/schedstat").ok(),
+            Company::OwnThreads | Company::Device => File::open("/proc/thread-self/schedstat").ok(),
         };
         let before = Seen::now(waiting.as_ref())?;
-        Ok(Watch { timer, placement, waiting, before })
+        Ok(Watch { timer, placement, company, waiting, before })
     }
 
     /// Records the state before a sample.
@@ -103,7 +106,7 @@ impl Watch {
     fn between(&self, before: Seen, after: Seen) -> Option<Disturbance> {
         // A context switch between the readings also separates the clocks, so it is checked first.
         let has_moved = self.placement == Placement::Pinned && after.cpu != before.cpu;
-        if has_moved || after.switches != before.switches && !Watch::was_for_own_threads(before, after) {
+        if has_moved || after.switches != before.switches && !self.is_harmless(before, after) {
             return Some(Disturbance::ContextSwitch);
         }
         let (Some(cycles), Some(raw_ns)) =
@@ -114,6 +117,19 @@ impl Watch {
         let apart = self.timer.ticks(cycles).as_ns() - raw_ns as f64;
         let most = Watch::APART_NS as f64 + raw_ns as f64 * Watch::APART_PER_MILLION as f64 / 1e6;
         (apart.abs() > most).then_some(Disturbance::ClockStep)
+    }
+
+    /// Whether the preemptions of a sample are part of it, or too short to matter.
+    fn is_harmless(&self, before: Seen, after: Seen) -> bool {
+        match self.company {
+            Company::None => false,
+            Company::OwnThreads => Watch::was_for_own_threads(before, after),
+            Company::Device => {
+                let (Some(before_ns), Some(after_ns)) = (before.waited_ns, after.waited_ns) else { return false };
+                let length = after.raw_ns.saturating_sub(before.raw_ns);
+                after_ns.saturating_sub(before_ns) <= length / 100
+            }
+        }
     }
 
     /// Whether the program's other threads ran for as long as the thread waited for its core.
@@ -221,6 +237,20 @@ mod tests {
         assert_eq!(watch.between(before, unknown), Some(Disturbance::ContextSwitch), "the waiting time is unknown");
         let slept = Seen { switches: before.switches, ..after(5_000_000) };
         assert_eq!(watch.between(before, slept), None, "the thread slept voluntarily");
+    }
+
+    #[test]
+    fn while_a_device_works_a_preemption_of_a_hundredth_of_the_sample_is_no_disturbance() {
+        let watch = Watch::new(Timer::checked(None), Placement::Pinned, Company::Device).unwrap();
+        let before = Seen { waited_ns: Some(1_000), ..watch.before };
+        let after = |waited_ns: u64| {
+            let after = later(&watch, before, 2_000_000);
+            Seen { switches: after.switches + 1, waited_ns: Some(1_000 + waited_ns), ..after }
+        };
+        assert_eq!(watch.between(before, after(20_000)), None);
+        assert_eq!(watch.between(before, after(20_001)), Some(Disturbance::ContextSwitch));
+        let unknown = Seen { waited_ns: None, ..after(0) };
+        assert_eq!(watch.between(before, unknown), Some(Disturbance::ContextSwitch), "the waiting time is unknown");
     }
 
     #[test]

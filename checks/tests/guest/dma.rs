@@ -1,0 +1,262 @@
+//! DMA by the engine of a device, through VFIO and the IOMMU of the guest.
+
+use crate::guest::{Guest, Hardware};
+use lanemark_checks::{lanemark, root};
+use serde_json::{Value, json};
+use std::fs;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Devices of the guest for DMA:
+///
+/// | address | device |
+/// | --- | --- |
+/// | 00:05.0 | edu, whose engine reaches 28 address bits |
+/// | 00:06.0 | edu, whose engine drops all but 20 bits of an address |
+/// | 01:00.0 | edu in a hot-plug slot |
+/// | 02:00.0 | ivshmem: BAR2 is 1 MiB of storage, the file `storage` on the outside |
+///
+/// A transfer of edu takes 100 ms of the guest's time. This time advances with the number of instructions, and jumps to the
+/// next event where the guest waits: so a test takes seconds.
+const DEVICES: &[&str] = &[
+    "-icount shift=6,sleep=off",
+    "-device intel-iommu,intremap=on,caching-mode=on",
+    "-device edu,addr=0x5",
+    "-device edu,dma_mask=0xfffff,addr=0x6",
+    "-device pcie-root-port,id=rp1,chassis=1,slot=1,addr=0x2",
+    "-device edu,id=card,bus=rp1",
+    "-device pcie-root-port,id=rp2,chassis=2,slot=2,addr=0x3",
+    "-object memory-backend-file,id=storage,share=on,mem-path={folder}/storage,size=1M",
+    "-device ivshmem-plain,memdev=storage,bus=rp2",
+];
+
+/// The first edu.
+const EDU: &str = "0000:00:05.0";
+
+/// The guest that the tests of DMA share, one test at a time.
+pub fn shared() -> MutexGuard<'static, Guest> {
+    static GUEST: OnceLock<Mutex<Guest>> = OnceLock::new();
+    let guest = GUEST.get_or_init(|| {
+        let hardware = Hardware { devices: DEVICES, kernel: "" };
+        Mutex::new(Guest::boot(&hardware, &[lanemark()], |folder| {
+            fs::write(folder.join("storage"), vec![0xa7; 1 << 20]).unwrap();
+        }))
+    });
+    // A failed test leaves the guest usable.
+    guest.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A bench of a card that is bound for it, which must succeed: its record.
+fn record(guest: &mut Guest, arguments: &str) -> Value {
+    guest.expect(&format!("lanemark bench --bind vfio-pci {arguments} --record dma.json >/dev/null"));
+    serde_json::from_str(&guest.expect("cat dma.json")).unwrap()
+}
+
+/// Whether a function may be bus master, and its driver.
+fn state(guest: &mut Guest, function: &str) -> (bool, String) {
+    let folder = format!("/sys/bus/pci/devices/{function}");
+    let command = guest.expect(&format!("xxd -s 4 -l 1 -p {folder}/config"));
+    let command = u8::from_str_radix(command.trim(), 16).unwrap();
+    let driver = guest.expect(&format!("[ ! -e {folder}/driver ] || basename $(readlink {folder}/driver)"));
+    (command & 4 != 0, driver.trim().to_owned())
+}
+
+/// Writes the device file of edu with changes.
+fn changed_file(guest: &mut Guest, changes: &[(&str, &str)]) {
+    let text = fs::read_to_string(root().join("devices/edu.toml")).unwrap();
+    let changed = changes.iter().fold(text, |text, (from, to)| {
+        assert!(text.contains(from), "{from}");
+        text.replacen(from, to, 1)
+    });
+    guest.expect(&format!("cat >mine.toml <<'END'\n{changed}END\n"));
+}
+
+pub fn the_engine_of_a_device_answers_questions_about_dma() {
+    let mut guest = shared();
+    let questions = "dma_read_latency,interrupt_latency,dma_write_bandwidth,dma_read_bandwidth";
+    let more = "--sizes 2KiB --budget 1 --twin card-gen5-x16-iommu";
+    let record = record(&mut guest, &format!("--on {EDU} --device edu --question {questions} {more}"));
+    assert_eq!(state(&mut guest, EDU), (false, String::new()), "no bus master, and no driver as before");
+    let target = &record["targets"][0];
+    assert_eq!((&target["kind"], &target["card"]["driver"]), (&json!("emulated"), &json!("vfio-pci")));
+    let answers = record["answers"].as_array().unwrap();
+    for question in questions.split(',') {
+        let answer = answers.iter().find(|answer| answer["question"] == question);
+        let answer = answer.unwrap_or_else(|| panic!("{question}: {}", record["skipped"]));
+        let bytes = &answer["bytes"];
+        // Of 512 writes over 4 MiB, each goes to a place of its own. The device's memory has the last of its reads.
+        let wanted = if question == "dma_write_bandwidth" { 1 << 20 } else { 2048 };
+        assert_eq!(bytes, &json!({ "claimed_bytes": wanted, "confirmed_bytes": wanted }), "{question}");
+        assert!(!answer["samples_ns"].as_array().unwrap().is_empty(), "{question}: {answer}");
+        // The plans are those of the simulated card.
+        assert_eq!(answer["twin"]["platform"], "card-gen5-x16-iommu", "{question}: {}", record["skipped"]);
+        assert!(answer["ceiling"]["kind"] == "unknown" && answer["share_of_ceiling_percent"].is_null(), "{answer}");
+    }
+    let skipped = |what: &str| record["skipped"].to_string().contains(what);
+    assert!(!skipped("dma_"), "{}", record["skipped"]);
+}
+
+pub fn pages_of_4_kib_and_of_2_mib_are_mapped_by_the_iommu() {
+    let mut guest = shared();
+    // Pages of 2 MiB last, for the next question, too.
+    for (huge, window, page) in [(0, "16KiB", "4KiB"), (40, "8MiB", "2MiB")] {
+        guest.expect(&format!("echo {huge} >/proc/sys/vm/nr_hugepages"));
+        let record = record(
+            &mut guest,
+            &format!("--on {EDU} --device edu --question iotlb_reach --window {window} --budget 1 --csv dma.csv"),
+        );
+        let answer = &record["answers"][0];
+        assert_eq!(answer["bytes"]["confirmed_bytes"], 64, "{page}: {}", record["skipped"]);
+        assert!(guest.expect("cat dma.csv").contains(window), "{page}");
+        assert_eq!(answer["method"]["reach"]["stride_bytes"], page_bytes(page), "{answer}");
+    }
+    let thrash =
+        record(&mut guest, &format!("--on {EDU} --device edu --question iotlb_thrash --stride 4MiB --budget 1"));
+    let answers = thrash["answers"].as_array().unwrap();
+    assert!(!answers.is_empty() && answers.iter().all(|answer| answer["bytes"]["confirmed_bytes"] == 64), "{thrash}");
+    guest.expect("echo 0 >/proc/sys/vm/nr_hugepages");
+}
+
+fn page_bytes(page: &str) -> u64 {
+    if page == "4KiB" { 4096 } else { 2 << 20 }
+}
+
+pub fn a_dry_run_lists_binds_registers_and_pages_and_changes_nothing() {
+    let mut guest = shared();
+    let before = state(&mut guest, EDU);
+    let said = guest.expect(&format!(
+        "lanemark bench --on {EDU} --bind vfio-pci --device edu --question dma_read_latency,mmio_read_latency --sizes 64 --dry-run"
+    ));
+    for words in [
+        "echo vfio-pci > /sys/bus/pci/devices/0000:00:05.0/driver_override",
+        "/dev/vfio/",
+        "source 0x80, destination 0x88, count 0x90, command 0x98",
+        "memory of the card at 0x40000, 4KiB: overwritten",
+        "IOVAs of at most 28 bits",
+        "MSI vector 0",
+        "range 0:0..4B:registers",
+        "DMA from host memory: 16 x 64B per iteration",
+        "dry run, nothing was accessed",
+    ] {
+        assert!(said.contains(words), "{words}:\n{said}");
+    }
+    assert_eq!(state(&mut guest, EDU), before);
+    assert_eq!(guest.expect("lanemark unbind"), "every function has its former driver\n");
+}
+
+pub fn blocked_dma_is_an_error_with_the_report_of_the_kernel() {
+    let mut guest = shared();
+    // This engine drops the upper bits of addresses, so that its requests go to pages that are not mapped.
+    let said = guest
+        .run("lanemark bench --on 0000:00:06.0 --bind vfio-pci --device edu --question dma_read_latency --sizes 64");
+    assert_eq!(said.status, 1, "{said:?}");
+    for words in ["0000:00:06.0: the IOMMU has blocked", "DMAR: [DMA Read", "fault addr 0x", "address_bits"] {
+        assert!(said.stderr.contains(words), "{words}: {said:?}");
+    }
+    assert_eq!(state(&mut guest, "0000:00:06.0"), (false, String::new()));
+}
+
+pub fn an_interrupt_that_never_comes_is_a_timeout_with_its_name() {
+    let mut guest = shared();
+    changed_file(
+        &mut guest,
+        &[("interrupt_command = 0x4", "interrupt_command = 0x8"), ("longest_ms = 2000", "longest_ms = 300")],
+    );
+    let said = guest.run(&format!(
+        "lanemark bench --on {EDU} --bind vfio-pci --device mine.toml --question interrupt_latency --sizes 64"
+    ));
+    assert!(said.status != 0, "{said:?}");
+    let all = format!("{}{}", said.stdout, said.stderr);
+    assert!(all.contains("the interrupt at the end of a transfer") && all.contains("engine.longest_ms"), "{said:?}");
+    // The engine works afterwards.
+    record(&mut guest, &format!("--on {EDU} --device edu --question dma_read_latency --sizes 64 --budget 1"));
+}
+
+pub fn a_wrong_device_file_is_refused_before_the_card_is_bound() {
+    let mut guest = shared();
+    let bench = format!("lanemark bench --on {EDU} --bind vfio-pci --device mine.toml --question dma_read_latency");
+    changed_file(&mut guest, &[("source_register = 0x80", "source_register = 0x84")]);
+    let said = guest.run(&bench);
+    assert!(said.status == 2 && said.stderr.contains("engine.source_register: 0x84 is no multiple"), "{said:?}");
+    assert!(!said.stdout.contains("bound to"), "{said:?}");
+    for (from, to, words) in [
+        ("device = 0x11e8", "device = 0x11e9", "its device is 0x11e8, and the device file has id.device = 0x11e9"),
+        ("len_bytes = \"1MiB\"", "len_bytes = \"2MiB\"", "BAR0 has 0x100000 B"),
+    ] {
+        changed_file(&mut guest, &[(from, to)]);
+        let said = guest.run(&bench);
+        assert!(said.status != 0 && said.stderr.contains(words), "{said:?}");
+        assert_eq!(state(&mut guest, EDU), (false, String::new()));
+    }
+    let said = guest.run(&format!("lanemark bench --on {EDU} --device edu"));
+    assert!(said.status == 2 && said.stderr.contains("--bind vfio-pci"), "{said:?}");
+}
+
+/// Starts a long run of DMA, and waits until the card may be bus master.
+fn long_run(guest: &mut Guest, function: &str) {
+    let asked = "--bind vfio-pci --device edu --question dma_write_bandwidth --sizes 64 --budget 900";
+    guest.expect(&format!("(lanemark bench --on {function} {asked} >said 2>&1; echo $? >status) >/dev/null 2>&1 &"));
+    let master = format!("$(( 0x$(xxd -s 4 -l 1 -p /sys/bus/pci/devices/{function}/config) & 4 ))");
+    guest.expect(&format!(
+        "rm -f status; for i in $(seq 600); do [ {master} -ne 0 ] && break; sleep 0.1; done; [ {master} -ne 0 ]"
+    ));
+}
+
+/// Waits for the end of a long run; returns its exit status and its output.
+fn ended(guest: &mut Guest) -> (String, String) {
+    let status = guest.expect("for i in $(seq 900); do [ -s status ] && break; sleep 0.1; done; cat status");
+    (status.trim().to_owned(), guest.expect("cat said"))
+}
+
+pub fn the_driver_is_restored_after_a_signal_and_listed_after_a_kill() {
+    let mut guest = shared();
+    for signal in ["INT", "TERM"] {
+        long_run(&mut guest, EDU);
+        guest.expect(&format!("kill -{signal} $(pidof lanemark)"));
+        let (status, said) = ended(&mut guest);
+        assert!(status == "130" && said.contains("restored; driver now: none"), "{signal}: {status} {said}");
+        assert_eq!(state(&mut guest, EDU), (false, String::new()), "{signal}");
+    }
+    long_run(&mut guest, EDU);
+    guest.expect("kill -KILL $(pidof lanemark)");
+    ended(&mut guest);
+    assert_eq!(state(&mut guest, EDU), (false, "vfio-pci".to_owned()), "the kernel has cleared bus mastering");
+    let next =
+        guest.run(&format!("lanemark bench --on {EDU} --bind vfio-pci --device edu --question dma_read_latency"));
+    assert!(next.status == 2 && next.stderr.contains(&format!("lanemark unbind {EDU}")), "{next:?}");
+    guest.expect(&format!("lanemark unbind {EDU}"));
+    assert_eq!(state(&mut guest, EDU), (false, String::new()));
+}
+
+pub fn removing_a_card_behind_vfio_ends_its_run() {
+    let mut guest = shared();
+    let card = "0000:01:00.0";
+    long_run(&mut guest, card);
+    guest.monitor(&json!({ "execute": "device_del", "arguments": { "id": "card" } }));
+    let (status, said) = ended(&mut guest);
+    assert!(status == "1" && said.contains(&format!("{card} is gone")), "{status} {said}");
+    guest.expect(&format!("for i in $(seq 300); do [ -e /sys/bus/pci/devices/{card} ] || break; sleep 0.1; done"));
+    let after = guest.run(&format!("lanemark bench --on {card} --bind vfio-pci --device edu"));
+    assert!(after.status == 2 && after.stderr.contains("does not exist"), "{after:?}");
+    guest.expect(&format!("rm -f /run/lanemark/{card}.bound"));
+}
+
+pub fn loads_and_stores_go_through_vfio_to_a_bound_card() {
+    let mut guest = shared();
+    let found = record(
+        &mut guest,
+        "--on 0000:02:00.0 --bar 2:0..4KiB --question mmio_write_bandwidth,mmio_read_latency --access 8 --sizes 4KiB",
+    );
+    let outside = fs::read(guest.file("storage")).unwrap();
+    assert!(outside[..4096].chunks(64).all(|line| line != [0xa7; 64]), "a line of the range was not stored to");
+    assert!(outside[4096..].iter().all(|byte| *byte == 0xa7), "something beyond the range has changed");
+    let answers = found["answers"].as_array().unwrap();
+    let stored = answers.iter().find(|answer| answer["question"] == "mmio_write_bandwidth").unwrap();
+    assert_eq!(stored["bytes"], json!({ "claimed_bytes": 4096, "confirmed_bytes": 4096 }));
+    assert!(answers.iter().any(|answer| answer["question"] == "mmio_read_latency"), "{}", found["skipped"]);
+    let mapping = &found["targets"][0]["card"]["mappings"][0];
+    assert!(mapping["file"].as_str().unwrap().starts_with("/dev/vfio/") && mapping["memory_type"] == "uc", "{mapping}");
+    // The harmless ranges of a device file need no option.
+    let found = record(&mut guest, &format!("--on {EDU} --device edu --question mmio_read_latency"));
+    assert_eq!(found["targets"][0]["card"]["ranges"][0]["kind"], "registers");
+    assert!(!found["answers"].as_array().unwrap().is_empty(), "{}", found["skipped"]);
+}

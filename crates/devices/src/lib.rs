@@ -1,0 +1,34 @@
+//! Real devices as data: identity, BARs, registers of the DMA engine, interrupts, and ranges that are harmless to access.
+//!
+//! A [`DeviceFile`] is read from TOML text. So a user's own card can make DMA without new code. The keys are declared once,
+//! in `spec.rs`; the reader, its messages, the JSON Schema ([`schema`]) and the table in the guide ([`key_table`]) follow
+//! from them. This crate opens no files and accesses no device.
+//!
+//! ```
+//! let edu = lanemark_devices::built_in("edu").unwrap()?;
+//! assert_eq!((edu.id.vendor, edu.engine.unwrap().address_bits), (0x1234, 28));
+//! # Ok::<(), lanemark_devices::DeviceFileError>(())
+//! ```
+//!
+//! | file | contents |
+//! | --- | --- |
+//! | `device_file` | [`DeviceFile`]: the types, and the checks of several keys |
+//! | `spec` | sections and keys, each declared once |
+//! | `read` | reader, with file, line and key in each message |
+//! | `schema` | JSON Schema and Markdown table of the keys |
+//! | `built_in` | the files that come with the program |
+
+#![forbid(unsafe_code)]
+
+mod built_in;
+mod device_file;
+mod error;
+mod read;
+mod schema;
+mod spec;
+
+pub use built_in::{BuiltIn, DEVICES, built_in};
+pub use device_file::{BarOf, DeviceFile, Engine, Harmless, Identifiers, Interrupt, InterruptKind};
+pub use error::{DeviceFileError, FileProblem};
+pub use schema::{key_table, schema};
+pub use spec::SCHEMA;

@@ -1,0 +1,69 @@
+//! Files through which the BARs of a device are mapped.
+
+use super::attachment::Place;
+use super::{CardError, Device};
+use lanemark_units::MemoryType;
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// Files through which the BARs of a device are mapped: one of sysfs for each, or the one of VFIO for all.
+pub(crate) trait BarFiles: fmt::Debug + Send + Sync {
+    /// The memory types that mappings can have, in words.
+    fn types(&self) -> &'static str;
+
+    /// Path of the file for mapping a BAR as `memory_type`; `None` for other types.
+    fn path(&self, device: &Device, bar: u8, memory_type: MemoryType) -> Option<PathBuf>;
+
+    /// Whether the file exists, as far as a dry run can tell.
+    fn exists(&self, path: &Path) -> bool {
+        path.exists()
+    }
+
+    /// Opens the file for mapping the range of `place`, of which [`path`](BarFiles::path) is `path`.
+    fn open(&self, device: &Device, place: &Place, memory_type: MemoryType, path: &Path) -> Result<BarFile, CardError>;
+}
+
+/// An open file in which a BAR can be mapped.
+#[derive(Debug)]
+pub(crate) struct BarFile {
+    pub(crate) file: OwnedFd,
+    /// Offset of the BAR in it.
+    pub(crate) start: u64,
+}
+
+/// `resourceN` maps BAR N as UC, `resourceN_wc` as WC.
+#[derive(Debug)]
+pub(super) struct Resources;
+
+impl BarFiles for Resources {
+    fn types(&self) -> &'static str {
+        "sysfs maps a BAR as UC or WC, the latter if it is prefetchable"
+    }
+
+    fn path(&self, device: &Device, bar: u8, memory_type: MemoryType) -> Option<PathBuf> {
+        match memory_type {
+            MemoryType::Uc => Some(device.path(&format!("resource{bar}"))),
+            MemoryType::Wc => Some(device.path(&format!("resource{bar}_wc"))),
+            MemoryType::Wt | MemoryType::Wp | MemoryType::Wb => None,
+        }
+    }
+
+    fn open(&self, device: &Device, place: &Place, memory_type: MemoryType, path: &Path) -> Result<BarFile, CardError> {
+        let (address, bar) = (device.address(), place.bar.number);
+        let access = if place.kind.may_store() { OFlags::RDWR } else { OFlags::RDONLY };
+        let file = open(path, access | OFlags::CLOEXEC, Mode::empty()).map_err(|error| match error {
+            Errno::NOENT if !device.path("config").exists() => device.gone(format!("{} has vanished", path.display())),
+            Errno::NOENT if memory_type == MemoryType::Wc => {
+                CardError::NoWriteCombining { device: address, bar, path: path.to_owned() }
+            }
+            Errno::NOENT => CardError::NoResourceFile { device: address, path: path.to_owned() },
+            Errno::ACCESS => CardError::Permission { device: address, path: path.to_owned() },
+            Errno::PERM => CardError::LockedDown { device: address, bar },
+            other => device.os("opening", path.to_owned(), other.into()),
+        })?;
+        Ok(BarFile { file, start: 0 })
+    }
+}

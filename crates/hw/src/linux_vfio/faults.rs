@@ -1,0 +1,76 @@
+//! DMA faults in the kernel's log.
+
+use crate::linux_sysfs::Address;
+use rustix::fs::{Mode, OFlags, SeekFrom, open, seek};
+use rustix::io::{Errno, read};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+/// Words in the kernel's reports of IOMMU faults: Intel, AMD, ARM and virtual IOMMUs.
+const WORDS: [&str; 5] = ["DMAR:", "AMD-Vi:", "arm-smmu", "virtio_iommu", "iommu fault"];
+
+/// Most messages of one look: a device that faults in a loop fills the log.
+const MOST: usize = 4096;
+
+/// The kernel's log from now on; it reads nothing without permission.
+#[derive(Debug)]
+pub(super) struct FaultLog(Option<OwnedFd>);
+
+impl FaultLog {
+    /// Begins at the end of the log at `path`.
+    pub(super) fn from_now(path: &Path) -> FaultLog {
+        let file = open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()).ok();
+        FaultLog(file.filter(|file| seek(file, SeekFrom::End(0)).is_ok()))
+    }
+
+    /// Faults of `device` since the last call, as the kernel reports them.
+    pub(super) fn faults_of(&self, device: Address) -> Vec<String> {
+        let Some(file) = &self.0 else { return Vec::new() };
+        let mut found = Vec::new();
+        let mut record = [0; 8192];
+        for _ in 0..MOST {
+            match read(file, &mut record) {
+                Ok(len) if len > 0 => found.extend(fault(&String::from_utf8_lossy(&record[..len]), device)),
+                // Overwritten messages: the next read continues.
+                Err(Errno::PIPE) => {}
+                _ => break,
+            }
+        }
+        found
+    }
+}
+
+/// The message of a record, if it is a fault of `device`. Source: Linux, Documentation/ABI/testing/dev-kmsg.
+fn fault(record: &str, device: Address) -> Option<String> {
+    let message = record.split_once(';')?.1.lines().next()?;
+    // Some reports omit the domain.
+    let whole = device.to_string();
+    let short = whole.split_once(':').map_or(whole.as_str(), |(_, short)| short);
+    let is_fault = WORDS.iter().any(|word| message.contains(word)) && message.contains(short);
+    is_fault.then(|| message.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_faults_of_the_device_are_found() {
+        let device: Address = "0000:04:00.0".parse().unwrap();
+        let line = "DMAR: [DMA Write NO_PASID] Request device [04:00.0] fault addr 0x20000000 [fault reason 0x05] PTE Write access is not set";
+        assert_eq!(fault(&format!("3,512,9,-;{line}\n SUBSYSTEM=pci\n"), device).as_deref(), Some(line));
+        for other in [
+            "3,512,9,-;DMAR: [DMA Read] Request device [05:00.0] fault addr 0x0\n".to_owned(),
+            "6,513,9,-;pci 0000:04:00.0: reset\n".to_owned(),
+            line.to_owned(),
+        ] {
+            assert_eq!(fault(&other, device), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_read_has_no_faults() {
+        let log = FaultLog::from_now(Path::new("/no/such/log"));
+        assert_eq!(log.faults_of("0000:04:00.0".parse().unwrap()), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,87 @@
+//! How a device is opened through VFIO.
+
+use super::{DRIVER, VfioError};
+use crate::linux_sysfs::{Address, Attachment, Consent, Device, Range, System};
+use crate::pci_driver::PciFunction;
+use lanemark_devices::{DeviceFile, Identifiers};
+
+/// How a device is opened through VFIO.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct VfioOptions<'a> {
+    /// Ranges of BARs that may be accessed by plans with loads and stores.
+    pub ranges: &'a [Range],
+    /// The description of the device, for its DMA engine.
+    pub file: Option<&'a DeviceFile>,
+    /// Whether timings are not meaningful.
+    pub is_emulated: bool,
+}
+
+impl VfioOptions<'_> {
+    /// Checks the device against these options, without accessing it: its driver, its identity, its BARs and the ranges.
+    ///
+    /// # Errors
+    /// [`VfioError`] of the first failed check.
+    pub fn attachment(&self, system: &System, device: Address) -> Result<Attachment, VfioError> {
+        self.attachment_with(system, device, false)
+    }
+
+    /// As [`attachment`](VfioOptions::attachment); with `is_bound`, the driver may be another one, because the device will be
+    /// bound before it is opened.
+    pub(super) fn attachment_with(
+        &self,
+        system: &System,
+        device: Address,
+        is_bound: bool,
+    ) -> Result<Attachment, VfioError> {
+        let unsupported = |because: String| VfioError::Unsupported { device, because };
+        let not_bound = || VfioError::NotBound { device, path: system.device(device).join("driver") };
+        let found = Device::find(system, device).map_err(|error| unsupported(error.to_string()))?;
+        let driver = found.driver().map_err(|error| unsupported(error.to_string()))?;
+        if !is_bound && driver.as_deref() != Some(DRIVER) {
+            return Err(not_bound());
+        }
+        let mut attachment = Attachment { device: found, places: Vec::new(), driver, was_enabled: false };
+        if let Some(file) = self.file {
+            check_identity(system, device, file)?;
+            let bars = attachment.device.bars().map_err(|error| unsupported(error.to_string()))?;
+            for wanted in &file.bars {
+                let found = bars.iter().find(|bar| bar.number == wanted.number).map_or(0, |bar| bar.len);
+                if found < wanted.len_bytes {
+                    let (number, len) = (wanted.number, wanted.len_bytes);
+                    let because =
+                        format!("BAR{number} has {found:#x} B, and the device file of '{}' needs {len:#x}", file.name);
+                    return Err(unsupported(because));
+                }
+            }
+        }
+        if !self.ranges.is_empty() {
+            let consent = Consent { owns_device: true, enable: false };
+            let named = Attachment::rehearsed(system, device, self.ranges, consent);
+            attachment.places = named.map_err(|error| unsupported(error.to_string()))?.0.places;
+        }
+        Ok(attachment)
+    }
+}
+
+/// Fails if the device has another identity than the file.
+fn check_identity(system: &System, device: Address, file: &DeviceFile) -> Result<(), VfioError> {
+    let unsupported = |because: String| VfioError::Unsupported { device, because };
+    let function = PciFunction::find(system, device).map_err(|error| unsupported(error.to_string()))?;
+    let found = function.identifiers().map_err(|error| unsupported(error.to_string()))?;
+    let Identifiers { vendor, device: id, subsystem_vendor, subsystem_device, revision } = file.id;
+    let wanted = [
+        ("vendor", Some(u32::from(vendor)), found[0]),
+        ("device", Some(u32::from(id)), found[1]),
+        ("subsystem_vendor", subsystem_vendor.map(u32::from), found[2]),
+        ("subsystem_device", subsystem_device.map(u32::from), found[3]),
+        ("revision", revision.map(u32::from), found[4]),
+    ];
+    match wanted.iter().find(|(_, wanted, found)| wanted.is_some_and(|wanted| wanted != *found)) {
+        None => Ok(()),
+        Some((key, wanted, found)) => Err(unsupported(format!(
+            "it is not the device '{}': its {key} is {found:#x}, and the device file has id.{key} = {:#x}; use the file of this device",
+            file.name,
+            wanted.unwrap_or(0)
+        ))),
+    }
+}

@@ -1,0 +1,209 @@
+//! Dry run of plans on a device behind VFIO: what a run would do, without opening the device.
+
+use super::bars::RehearsedBars;
+use super::dma_plan::{self, DmaPlan};
+use super::machine::{MAPPED, facts_without_device};
+use super::{VfioError, VfioOptions};
+use crate::linux_sysfs::{Address, BarFiles, Notes, Rehearsal, System};
+use crate::pci_driver::PciFunction;
+use crate::x86::cpu::Cpu;
+use crate::x86::pin::allowed_cpus;
+use crate::x86::refusal::Refusal;
+use lanemark_devices::{DeviceFile, Engine, Interrupt, InterruptKind};
+use lanemark_machine::{
+    Completion, DmaFacts, Facts, Machine, MachineError, Operation, Plan, Sample, Samples, Task, Unsupported, Verb,
+};
+use lanemark_units::{Ticks, format_size};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Dry run of a [`VfioMachine`](super::VfioMachine): opens no device file, and records what each plan would do.
+#[derive(Debug)]
+pub struct VfioRehearsal {
+    facts: Facts,
+    ranges: Option<Rehearsal>,
+    engine: Option<(Engine, bool)>,
+    lines: VfioNotes,
+    summary: Vec<String>,
+}
+
+/// Record of a dry run, one sentence for each plan; clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct VfioNotes {
+    touches: Option<Notes>,
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl VfioNotes {
+    /// Removes and returns the sentences since the last call.
+    #[must_use]
+    pub fn take(&self) -> Vec<String> {
+        let lines = std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner));
+        let touches = self.touches.iter().flat_map(Notes::take).map(|touch| touch.to_string());
+        lines.into_iter().chain(touches).collect()
+    }
+
+    fn add(&self, line: String) {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+}
+
+impl VfioRehearsal {
+    /// Duration of every sample.
+    const SAMPLE: Ticks = Ticks::whole_ns(1_000_000);
+
+    /// Creates a dry run; `is_bound` tells whether the device will be bound to `vfio-pci` before the run.
+    ///
+    /// # Errors
+    /// [`VfioError`] if the device does not exist, or does not match the options.
+    pub fn new(
+        system: &System,
+        device: Address,
+        options: &VfioOptions<'_>,
+        is_bound: bool,
+    ) -> Result<VfioRehearsal, VfioError> {
+        let unsupported = |because: String| VfioError::Unsupported { device, because };
+        let cpus = allowed_cpus().map_err(|error| unsupported(format!("no CPU affinity mask can be read: {error}")))?;
+        let attachment = options.attachment_with(system, device, is_bound)?;
+        let function = PciFunction::find(system, device).map_err(|error| unsupported(error.to_string()))?;
+        let group = function.iommu_group().ok().flatten();
+        let path = system.path("dev/vfio").join(group.unwrap_or_else(|| "GROUP".to_owned()));
+        let mut facts = facts_without_device(device, &Cpu::detected(), cpus.len(), options.is_emulated);
+        let engine = options.file.and_then(|file| {
+            let interrupts = file.interrupt.is_some() && file.engine?.with_interrupt.is_some();
+            Some((file.engine?, interrupts))
+        });
+        let has_ranges = !attachment.places.is_empty();
+        let files: Arc<dyn BarFiles> = Arc::new(RehearsedBars(path.clone()));
+        let ranges = has_ranges.then(|| Rehearsal::through(&files, (attachment, Vec::new())));
+        let ranges = ranges.transpose().map_err(|error| unsupported(error.to_string()))?;
+        if let Some(ranges) = &ranges {
+            facts = Facts { tables: facts.tables, ..ranges.facts().clone() };
+        }
+        facts.dma = engine.map(|_| DmaFacts::of_register_engine(MAPPED, 4096));
+        let touches = ranges.as_ref().map(Rehearsal::notes);
+        let lines = VfioNotes { touches, lines: Arc::default() };
+        let summary = summary(&path, options.file);
+        Ok(VfioRehearsal { facts, ranges, engine, lines, summary })
+    }
+
+    /// What a run does before and beside its plans, one sentence each.
+    #[must_use]
+    pub fn summary(&self) -> &[String] {
+        &self.summary
+    }
+
+    /// The dry run of the ranges, if there are any.
+    #[must_use]
+    pub fn ranges(&self) -> Option<&Rehearsal> {
+        self.ranges.as_ref()
+    }
+
+    /// Shared record of the plans.
+    #[must_use]
+    pub fn notes(&self) -> VfioNotes {
+        self.lines.clone()
+    }
+
+    fn dma(&self, plan: &Plan) -> Option<Result<DmaPlan, Refusal>> {
+        let (engine, interrupts) = self.engine.as_ref()?;
+        let (interrupts, cores) = (*interrupts, self.facts.cores);
+        dma_plan::of(plan, &dma_plan::Limits { engine, interrupts, mapped_bytes: MAPPED, cores })
+    }
+}
+
+/// Registers of an engine, in words.
+fn registers(engine: &Engine) -> String {
+    let high = |low: u64, high: Option<u64>| match high {
+        Some(high) => format!("{low:#x} and {high:#x}"),
+        None => format!("{low:#x}"),
+    };
+    let Engine { bar, source, source_high, destination, destination_high, count, command, done, .. } = *engine;
+    let (source, destination) = (high(source, source_high), high(destination, destination_high));
+    format!(
+        "BAR{bar}: source {source}, destination {destination}, count {count:#x}, command {command:#x} (stored for each transfer), \
+         end {done:#x} (loaded)"
+    )
+}
+
+fn summary(path: &std::path::Path, file: Option<&DeviceFile>) -> Vec<String> {
+    let mut lines = vec![format!(
+        "opened through VFIO: {} and {}; opening resets the card if it can be reset, and the contents of its memory may be lost",
+        path.with_file_name("vfio").display(),
+        path.display()
+    )];
+    let Some((file, engine)) = file.and_then(|file| Some((file, file.engine?))) else { return lines };
+    let Engine { memory_start, memory_bytes, address_bits, to_device, to_host, .. } = engine;
+    lines.push(format!("engine of the device file '{}', registers in {}", file.name, registers(&engine)));
+    lines.push(format!("commands: {to_device:#x} to the device, {to_host:#x} to host memory"));
+    if let (Some(Interrupt { kind, vector, acknowledge, .. }), Some(bits)) = (file.interrupt, engine.with_interrupt) {
+        let kind = if kind == InterruptKind::MsiX { "MSI-X" } else { "MSI" };
+        let acknowledged = acknowledge.map_or_else(String::new, |at| format!(", acknowledged by a store to {at:#x}"));
+        lines.push(format!(
+            "interrupt: {kind} vector {vector}, asked for by the bits {bits:#x} of a command{acknowledged}"
+        ));
+    }
+    lines.push(format!("memory of the card at {memory_start:#x}, {}: overwritten", format_size(memory_bytes)));
+    lines.push(format!(
+        "host memory: at most {} at once, in pages of 2 MiB if the system has reserved them, else of 4 KiB; mapped at IOVAs of at most \
+         {address_bits} bits, from 0x200000 on, while a plan runs",
+        format_size(MAPPED)
+    ));
+    lines.push("bus mastering: on while a plan makes transfers, and off afterwards".to_owned());
+    lines
+}
+
+impl Machine for VfioRehearsal {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn supports(&self, plan: &Plan) -> Result<(), Unsupported> {
+        match (self.dma(plan), &self.ranges) {
+            (Some(asked), _) => asked.map(drop).map_err(|refusal| refusal.into_unsupported(&self.facts)),
+            (None, Some(ranges)) if map_unmap(plan).is_none() => ranges.supports(plan),
+            _ => Ok(()),
+        }
+    }
+
+    fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
+        let dma = self.dma(plan).transpose().map_err(|refusal| refusal.into_error(&self.facts))?;
+        if let (None, None, Some(ranges)) = (&dma, map_unmap(plan), &mut self.ranges) {
+            return ranges.run(plan, samples);
+        }
+        samples.clear();
+        while samples.wants_more() {
+            samples.keep(Sample { issue: Self::SAMPLE, delivered: Self::SAMPLE }, None);
+        }
+        if let Some(DmaPlan { transfer, completion, .. }) = dma {
+            let by = if completion == Completion::Interrupt { "the end by interrupt" } else { "the end by polling" };
+            let (from, to) = (transfer.window.offset, transfer.window.offset + transfer.window.len.max(transfer.bytes));
+            let direction = if transfer.verb == Verb::Load { "from" } else { "to" };
+            self.lines.add(format!(
+                "DMA {direction} host memory: {} x {} per iteration, at offsets {from:#x} to {:#x} of the mapped memory; {by}",
+                transfer.count,
+                format_size(transfer.bytes),
+                to - 1
+            ));
+        } else if let Some(asked) = map_unmap(plan) {
+            let Operation::MapUnmap(asked) = asked else { return Ok(()) };
+            let size = format_size(asked.bytes);
+            self.lines.add(format!(
+                "maps {size} of host memory and unmaps it, {} times per iteration: {}",
+                asked.pairs, asked.means
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The mapping of a plan that maps memory.
+fn map_unmap(plan: &Plan) -> Option<Operation> {
+    let task = plan.work.lanes().first().map(|lane| &lane.task)?;
+    match task {
+        Task::Operation(operation @ Operation::MapUnmap(_)) => Some(*operation),
+        _ => None,
+    }
+}

@@ -1,0 +1,366 @@
+//! Runs of DMA plans: memory is mapped, transfers are timed, and the bytes are verified.
+
+use super::device::BusMaster;
+use super::dma_plan::DmaPlan;
+use super::engine::{Deadline, EngineDriver, Job, Stuck};
+use super::faults::FaultLog;
+use super::host_window::{HostPages, HostWindow};
+use super::{Container, VfioInterrupt};
+use crate::x86::disturbance::Company;
+use crate::x86::pattern;
+use crate::x86::run::{Numbering, Run};
+use crate::x86::sample::{Delivery, Limits, Stamps, stamp_before, timed};
+use crate::x86::timer::Timer;
+use lanemark_machine::{Completion, Confirmed, MachineError, Plan, Samples, Transfer, Verb};
+use lanemark_units::Ticks;
+use rustix::io::Errno;
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// Bytes of a page.
+const PAGE: u64 = 4096;
+/// Time within which the kernel reports a fault.
+const REPORT: Duration = Duration::from_millis(100);
+
+/// The parts of a machine that a run of DMA uses.
+pub(super) struct Bench<'a> {
+    pub(super) name: &'a str,
+    pub(super) container: &'a Arc<Container>,
+    pub(super) driver: &'a mut EngineDriver,
+    /// Memory to map, as long as the longest so far.
+    pub(super) pages: &'a mut Option<HostPages>,
+    pub(super) cpu: usize,
+    pub(super) timer: Timer,
+    pub(super) interrupted: &'a AtomicBool,
+    /// The kernel's request to give the device back.
+    pub(super) requested: Option<&'a VfioInterrupt>,
+    /// The kernel's log.
+    pub(super) log: &'a Path,
+    /// Number of this run, from which its data follow.
+    pub(super) number: u64,
+}
+
+/// Host memory of a run: the window of the plan, and a place for one more transfer behind it.
+#[derive(Clone, Copy, Debug)]
+struct Layout {
+    window_end: u64,
+    scratch: u64,
+    len: u64,
+}
+
+impl Layout {
+    fn of(transfer: &Transfer, most_bytes: u64) -> Layout {
+        let window_end = transfer.window.offset + transfer.window.len.max(transfer.bytes);
+        let scratch = window_end.next_multiple_of(PAGE);
+        Layout { window_end, scratch, len: scratch + most_bytes.next_multiple_of(PAGE) }
+    }
+}
+
+impl Bench<'_> {
+    /// Runs a plan and verifies its bytes.
+    pub(super) fn run(mut self, plan: &Plan, asked: &DmaPlan, samples: &mut Samples) -> Result<(), MachineError> {
+        let transfer = asked.transfer;
+        let layout = Layout::of(&transfer, self.driver.engine().most_bytes);
+        let log = FaultLog::from_now(self.log);
+        let mut pages = self.allocated(layout.len)?;
+        fill(&mut pages, layout.window_end, self.seed());
+        let device = Arc::clone(self.container.device());
+        let done = {
+            let address_bits = self.driver.engine().address_bits;
+            let mapped = HostWindow::map(self.container, &mut pages, layout.len, address_bits);
+            let mut window = mapped.map_err(|error| self.os("mapping memory for DMA", std::io::Error::other(error)))?;
+            let done = self.measured(plan, asked, layout, &mut window, samples);
+            // Without an interrupt to disable, nothing can fail.
+            let _ = self.driver.set_vector(false);
+            if done.is_err() && device.can_reset() {
+                // A transfer may still be going on: it must end before its memory is unmapped and reused.
+                let _ = device.reset();
+            }
+            done
+        };
+        let confirmed = done.and_then(|from_device| self.confirmed(plan, &transfer, &pages, from_device));
+        let is_complete = confirmed
+            .as_ref()
+            .is_ok_and(|confirmed| confirmed.is_none_or(|bytes| bytes.confirmed_bytes == bytes.claimed_bytes));
+        let mut faults = log.faults_of(device.address());
+        if !is_complete && faults.is_empty() {
+            // The kernel reports a fault after the request.
+            std::thread::sleep(REPORT);
+            faults = log.faults_of(device.address());
+        }
+        *self.pages = Some(pages);
+        if !faults.is_empty() {
+            let first = faults.first().map_or("", String::as_str);
+            let what = format!(
+                "{}: the IOMMU has blocked {} of its DMA requests; the kernel reports: {first}; check the registers, commands and address_bits of the device file",
+                self.name,
+                faults.len()
+            );
+            return Err(MachineError::Device { machine: self.name.to_owned(), what });
+        }
+        samples.confirmed = confirmed.map_err(|error| match (error, device.check()) {
+            (error @ (MachineError::Interrupted { .. } | MachineError::Device { .. }), _) | (error, Ok(())) => error,
+            (_, Err(gone)) => MachineError::Device { machine: self.name.to_owned(), what: gone.to_string() },
+        })?;
+        Ok(())
+    }
+
+    /// Memory of at least `len` bytes.
+    fn allocated(&mut self, len: u64) -> Result<HostPages, MachineError> {
+        match self.pages.take().filter(|pages| pages.len() >= len) {
+            Some(pages) => Ok(pages),
+            None => HostPages::new(len).map_err(|error| self.os("allocating the memory to map", error.into())),
+        }
+    }
+
+    /// Seed of the bytes in the window before the run.
+    const fn seed(&self) -> u64 {
+        2 * self.number
+    }
+
+    /// The bytes that the device has before it writes.
+    fn data(&self, bytes: u64) -> Vec<u8> {
+        let mut data = vec![0; bytes as usize];
+        pattern::fill(&mut data, (2 * self.number + 1) << 20);
+        data
+    }
+
+    /// Makes the transfers while the device may be bus master. Returns the bytes that its memory has at the end, if the
+    /// host wrote them.
+    fn measured(
+        &mut self,
+        plan: &Plan,
+        asked: &DmaPlan,
+        layout: Layout,
+        window: &mut HostWindow<'_>,
+        samples: &mut Samples,
+    ) -> Result<Option<Vec<u8>>, MachineError> {
+        let Transfer { verb, bytes, .. } = asked.transfer;
+        let vector = self.driver.set_vector(asked.completion == Completion::Interrupt);
+        vector.map_err(|error| self.device_error(error.to_string()))?;
+        let master = BusMaster::enable(Arc::clone(self.container.device()));
+        let master = master.map_err(|error| self.os("enabling bus mastering", error))?;
+        let deadline = self.deadline(plan.timeout);
+        self.driver.check_idle(&deadline).map_err(|stuck| self.stuck(stuck, plan.timeout))?;
+        let scratch = Job { verb: Verb::Load, iova: window.iova(layout.scratch), bytes };
+        if verb == Verb::Store {
+            let data = self.data(bytes);
+            window.pages().write(layout.scratch, &data);
+            self.once(scratch, plan)?;
+        }
+        self.sampled(plan, asked, window, samples)?;
+        let mut found = None;
+        if verb == Verb::Load {
+            window.pages().write(layout.scratch, &vec![0; bytes as usize]);
+            self.once(Job { verb: Verb::Store, ..scratch }, plan)?;
+            let mut bytes = vec![0; bytes as usize];
+            window.pages().read(layout.scratch, &mut bytes);
+            found = Some(bytes);
+        }
+        drop(master);
+        Ok(found)
+    }
+
+    /// One transfer outside of the samples.
+    fn once(&self, job: Job, plan: &Plan) -> Result<(), MachineError> {
+        let done = self.driver.transfer(job, Completion::Register, &self.deadline(plan.timeout));
+        done.map_err(|stuck| self.stuck(stuck, plan.timeout))
+    }
+
+    fn deadline(&self, timeout: Ticks) -> Deadline<'_> {
+        let end = stamp_before().saturating_add(self.timer.cycles(timeout));
+        Deadline { interrupted: self.interrupted, end }
+    }
+
+    fn sampled(
+        &self,
+        plan: &Plan,
+        asked: &DmaPlan,
+        window: &HostWindow<'_>,
+        samples: &mut Samples,
+    ) -> Result<(), MachineError> {
+        let Transfer { verb, bytes, count, window: places, .. } = asked.transfer;
+        let run = Run {
+            machine: self.name,
+            timer: self.timer,
+            plan,
+            cpu: self.cpu,
+            company: Company::Device,
+            passes_per_check: 1,
+            delivery: Delivery::Drained,
+            interrupted: self.interrupted,
+            numbering: Numbering::EndingWith(self.number),
+        };
+        let take = |limits: &Limits<'_>, first: u64, passes: u64| -> Result<Stamps, MachineError> {
+            self.check_requested()?;
+            let (stuck, deadline) = (Cell::new(None), self.deadline(plan.timeout));
+            let mut nth = 0;
+            let stamps = timed(limits, first, passes, |_| {
+                for _ in 0..count {
+                    let job = Job { verb, iova: window.iova(places.place(nth, bytes)), bytes };
+                    nth += 1;
+                    if let Err(why) = self.driver.transfer(job, asked.completion, &deadline) {
+                        stuck.set(Some(why));
+                        return Err(Errno::IO);
+                    }
+                }
+                Ok(())
+            });
+            self.driver.registers().check().map_err(|error| self.device_error(error.to_string()))?;
+            stuck.get().map_or(Ok(stamps), |stuck| Err(self.stuck(stuck, plan.timeout)))
+        };
+        run.take(samples, "starting DMA", || {}, take).map(drop)
+    }
+
+    /// Fails if the kernel requests the device back: it is being removed, or its driver unbound.
+    fn check_requested(&self) -> Result<(), MachineError> {
+        let is_requested = self.requested.is_some_and(|request| request.take().unwrap_or(false));
+        if !is_requested {
+            return Ok(());
+        }
+        Err(self.device_error(self.container.device().requested().to_string()))
+    }
+
+    /// Compares the bytes at both ends: of the last iteration for writes of the device, of the last transfer for its reads.
+    /// Bytes of the window beside the transfers must be unchanged.
+    fn confirmed(
+        &self,
+        plan: &Plan,
+        transfer: &Transfer,
+        pages: &HostPages,
+        from_device: Option<Vec<u8>>,
+    ) -> Result<Option<Confirmed>, MachineError> {
+        let Transfer { bytes, count, window, .. } = *transfer;
+        let place = |nth: u64| window.place(nth, bytes);
+        let transfers = plan.passes * count;
+        if let Some(found) = from_device {
+            let meant = filled(place(transfers - 1), bytes, self.seed());
+            let confirmed_bytes = pattern::equal_bytes(&found, &meant);
+            return Ok(Some(Confirmed { claimed_bytes: bytes, confirmed_bytes }));
+        }
+        let data = self.data(bytes);
+        let last: BTreeSet<u64> = (transfers - count..transfers).map(place).collect();
+        let mut found = vec![0; bytes as usize];
+        let equal = last.iter().map(|at| {
+            pages.read(*at, &mut found);
+            pattern::equal_bytes(&found, &data)
+        });
+        let confirmed = Confirmed { claimed_bytes: bytes * last.len() as u64, confirmed_bytes: equal.sum() };
+        let longest = transfers.max(plan.warmup_passes * count);
+        let distinct = if window.pattern.is_random() { longest } else { longest.min(window.places(bytes)) };
+        let touched: BTreeSet<u64> = (0..distinct).map(place).collect();
+        let mut from = 0;
+        for at in touched.into_iter().chain([Layout::of(transfer, 0).window_end]) {
+            if let Some(changed) = changed(pages, from, at, self.seed()) {
+                return Err(self.device_error(format!(
+                    "{}: DMA has changed the byte at offset {changed} of the host memory, which is outside of every transfer: check \
+                     count_register and the commands of the device file",
+                    self.name
+                )));
+            }
+            from = at + bytes;
+        }
+        Ok(Some(confirmed))
+    }
+
+    fn device_error(&self, what: String) -> MachineError {
+        MachineError::Device { machine: self.name.to_owned(), what }
+    }
+
+    fn os(&self, doing: &'static str, source: std::io::Error) -> MachineError {
+        MachineError::Os { machine: self.name.to_owned(), doing, source }
+    }
+
+    fn stuck(&self, stuck: Stuck, timeout: Ticks) -> MachineError {
+        let machine = self.name.to_owned();
+        let longest = Ticks::whole_ns(u64::from(self.driver.engine().longest_ms) * 1_000_000);
+        match stuck {
+            Stuck::Register | Stuck::Interrupt => {
+                let waiting_for = format!("{stuck} (engine.longest_ms of the device file)");
+                MachineError::Timeout { machine, after: longest, waiting_for }
+            }
+            Stuck::Plan => MachineError::Timeout { machine, after: timeout, waiting_for: stuck.to_string() },
+            Stuck::Interrupted => MachineError::Interrupted { machine },
+            Stuck::Os(error) => self.os("starting DMA", error.into()),
+        }
+    }
+}
+
+/// Bytes that are filled or compared at once.
+const CHUNK: u64 = 4096;
+
+/// Fills the memory up to `len` with data that differ from run to run and from chunk to chunk.
+fn fill(pages: &mut HostPages, len: u64, seed: u64) {
+    let mut chunk = vec![0; CHUNK as usize];
+    for at in (0..len).step_by(CHUNK as usize) {
+        pattern::fill(&mut chunk, chunk_seed(seed, at));
+        pages.write(at, &chunk[..CHUNK.min(len - at) as usize]);
+    }
+}
+
+const fn chunk_seed(seed: u64, at: u64) -> u64 {
+    seed.wrapping_shl(20).wrapping_add(at / CHUNK)
+}
+
+/// The bytes at `at` after [`fill`].
+fn filled(at: u64, len: u64, seed: u64) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(len as usize);
+    let mut chunk = vec![0; CHUNK as usize];
+    let mut next = at;
+    while next < at + len {
+        pattern::fill(&mut chunk, chunk_seed(seed, next));
+        let within = (next % CHUNK) as usize;
+        let count = (CHUNK - next % CHUNK).min(at + len - next);
+        bytes.extend(&chunk[within..within + count as usize]);
+        next += count;
+    }
+    bytes
+}
+
+/// Offset of the first byte from `from` to `to` that differs from those of [`fill`].
+fn changed(pages: &HostPages, from: u64, to: u64, seed: u64) -> Option<u64> {
+    let mut next = from;
+    while next < to {
+        let count = CHUNK.min(to - next);
+        let (meant, mut found) = (filled(next, count, seed), vec![0; count as usize]);
+        pages.read(next, &mut found);
+        if let Some(place) = meant.iter().zip(&found).position(|(meant, found)| meant != found) {
+            return Some(next + place as u64);
+        }
+        next += count;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_beside_the_transfers_that_differs_is_found() {
+        let mut pages = HostPages::new(3 * PAGE).unwrap();
+        fill(&mut pages, 9000, 6);
+        assert_eq!(changed(&pages, 0, 9000, 6), None);
+        assert_ne!(changed(&pages, 0, 9000, 8), None, "another run has other bytes");
+        let mut byte = [0];
+        pages.read(8191, &mut byte);
+        pages.write(8191, &[!byte[0]]);
+        assert_eq!(changed(&pages, 100, 9000, 6), Some(8191));
+        assert_eq!((changed(&pages, 100, 8191, 6), changed(&pages, 8192, 9000, 6)), (None, None));
+    }
+
+    #[test]
+    fn filled_bytes_are_those_of_the_memory_at_any_offset() {
+        let mut pages = HostPages::new(3 * PAGE).unwrap();
+        fill(&mut pages, 3 * PAGE, 2);
+        for (at, len) in [(0, 64), (4090, 12), (1, 8192), (8191, 1)] {
+            let mut found = vec![0; len as usize];
+            pages.read(at, &mut found);
+            assert_eq!(found, filled(at, len, 2), "{len} B at {at}");
+        }
+    }
+}
