@@ -22,7 +22,7 @@ pub const QUESTION: Question = Question {
     quantity: Quantity::Bandwidth,
     cases: |facts, axes| dma::both_ways(facts, axes, None, &dma::SIZES),
     plan: |case, passes| dma::write_read_plan(case, dma::transfers(case), false, passes),
-    simulated_passes: |_| 1,
+    simulated_passes: dma::long_run,
     most_passes: |_| 4096,
     accesses_per_pass: |case| 2 * dma::transfers(case),
     ask: None,

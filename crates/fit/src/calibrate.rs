@@ -1,6 +1,7 @@
 //! Search for the unknown numbers of a platform: by formulas from many starting points, then by simulation from the
 //! best.
 
+use crate::fit_data::{NEARLY_NOTHING, may_be_nothing};
 use crate::least_squares::{FIRST_GAIN, judge, scout, sum_of_squares};
 use crate::whole::{Grid, nearest, neighbours};
 use crate::{Fit, FitData, FitError, Parameter, fit_many};
@@ -151,15 +152,16 @@ pub(crate) fn rounded<E>(
     Ok((values, left))
 }
 
-/// The residuals, followed by a weak pull of each parameter: of a count to its upper bound, of others to the middle of
-/// their bounds.
+/// The residuals, followed by a weak pull of each parameter: of a count to its upper bound, of a time whose default is 0 to
+/// its lower bound, of others to the middle of their bounds.
 ///
-/// A time that the data leave open then stays in the middle instead of drifting to a bound, which would look like a result.
-/// A count that limits no figure of the fit limits none that it predicts.
+/// A latency that the data leave open then stays in the middle instead of drifting to a bound, which would look like a
+/// result. A count or an engine time that limits no figure of the fit limits none that it predicts.
 pub(crate) fn pulled(mut left: Vec<f64>, problem: &FitData, parameters: &[Parameter], values: &[f64]) -> Vec<f64> {
     let target = |(parameter, grid): (&Parameter, &Grid)| match grid {
         Some(_) => parameter.high,
-        None => (parameter.low * parameter.high).sqrt(),
+        None if may_be_nothing(&parameter.name) => parameter.low,
+        None => middle(parameter),
     };
     let targets = parameters.iter().zip(problem.grids()).map(target);
     left.extend(targets.zip(values).map(|(target, value)| PULL * (value / target).ln()));
@@ -276,6 +278,16 @@ fn searched(
     Some((left, from))
 }
 
+/// Lower end of the values at which a search starts.
+fn likely_low(parameter: &Parameter) -> f64 {
+    if may_be_nothing(&parameter.name) { parameter.low / NEARLY_NOTHING } else { parameter.low }
+}
+
+/// Middle of the values at which a search starts, on a logarithmic scale.
+fn middle(parameter: &Parameter) -> f64 {
+    (likely_low(parameter) * parameter.high).sqrt()
+}
+
 /// The parameters with the `nth` starting point: number 0 is the middle of the bounds, the others fill the space evenly
 /// on a logarithmic scale.
 ///
@@ -288,7 +300,7 @@ pub(crate) fn started(parameters: &[Parameter], nth: u32) -> Vec<Parameter> {
     }
     let place = |power: i32| (0.5 + f64::from(nth) * root.powi(-power)).fract();
     let moved = |(power, parameter): (i32, &Parameter)| Parameter {
-        start: (parameter.low * (parameter.high / parameter.low).powf(place(power)))
+        start: (likely_low(parameter) * (parameter.high / likely_low(parameter)).powf(place(power)))
             .clamp(parameter.low, parameter.high),
         ..parameter.clone()
     };

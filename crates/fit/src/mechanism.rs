@@ -9,6 +9,17 @@ pub(crate) struct Mechanism {
     pub(crate) choices: &'static [(&'static str, &'static [f64])],
     /// Key of its time, with the values tried before it is fitted, in nanoseconds.
     pub(crate) time: Option<(&'static str, [f64; 3])>,
+    /// Whether all its keys have the same value.
+    pub(crate) is_alike: bool,
+}
+
+impl Mechanism {
+    const fn of(
+        choices: &'static [(&'static str, &'static [f64])],
+        time: Option<(&'static str, [f64; 3])>,
+    ) -> Mechanism {
+        Mechanism { choices, time, is_alike: false }
+    }
 }
 
 /// Sizes of chunks and segments, of requests, and of completions: powers of two.
@@ -35,51 +46,45 @@ const OF_A_TRANSFER: [f64; 3] = [20.0, 100.0, 500.0];
 /// Source of the values: sizes are powers of two in the bounds that PCI Express Base 5.0 gives to payloads and requests,
 /// 128 B to 4096 B, and the 64 B of a cache line; the widths are those of PCIe cores, 64 to 512 bits.
 pub(crate) const MECHANISMS: &[Mechanism] = &[
-    Mechanism { choices: &[], time: Some(("dma.read_request_ns", OF_A_REQUEST)) },
-    Mechanism { choices: &[("dma.read_bytes", CHUNKS)], time: None },
-    Mechanism { choices: &[("dma_read.chunk_bytes", CHUNKS)], time: Some(("dma_read.chunk_ns", OF_A_REQUEST)) },
-    Mechanism { choices: &[("dma_read.segment_bytes", SEGMENTS)], time: Some(("dma_read.segment_ns", OF_A_PAUSE)) },
-    Mechanism { choices: &[], time: Some(("dma_read.many_lines_ns", [5.0, 20.0, 80.0])) },
-    Mechanism {
-        choices: &[("dma_read.push_bytes", PUSHES)],
-        time: Some(("dma_read.many_pushes_ns", [20.0, 80.0, 300.0])),
-    },
-    Mechanism { choices: &[("dma_read.store_bytes", PUSHES)], time: Some(("dma_read.store_ns", [10.0, 50.0, 250.0])) },
-    Mechanism { choices: &[], time: Some(("dma_read.signal_ns", OF_A_TRANSFER)) },
-    Mechanism { choices: &[], time: Some(("dma_read.queue_ns", OF_A_TRANSFER)) },
-    Mechanism { choices: &[("memory.completion_bytes", COMPLETIONS)], time: None },
-    Mechanism {
-        choices: &[("memory.completion_bytes", UNMERGED), ("memory.full_completion_lines", &[2.0, 4.0, 8.0])],
-        time: None,
-    },
-    Mechanism {
-        choices: &[
+    Mechanism::of(&[], Some(("dma.read_request_ns", OF_A_REQUEST))),
+    Mechanism::of(&[("dma.read_bytes", CHUNKS)], None),
+    // A device that moves its own lines: alone, neither direction explains a data path that both share.
+    Mechanism { choices: &[("dma.read_bytes", CHUNKS), ("dma.write_bytes", CHUNKS)], time: None, is_alike: true },
+    Mechanism::of(&[("dma_read.chunk_bytes", CHUNKS)], Some(("dma_read.chunk_ns", OF_A_REQUEST))),
+    Mechanism::of(&[("dma_read.segment_bytes", SEGMENTS)], Some(("dma_read.segment_ns", OF_A_PAUSE))),
+    Mechanism::of(&[], Some(("dma_read.many_lines_ns", [5.0, 20.0, 80.0]))),
+    Mechanism::of(&[("dma_read.push_bytes", PUSHES)], Some(("dma_read.many_pushes_ns", [20.0, 80.0, 300.0]))),
+    Mechanism::of(&[("dma_read.store_bytes", PUSHES)], Some(("dma_read.store_ns", [10.0, 50.0, 250.0]))),
+    Mechanism::of(&[], Some(("dma_read.signal_ns", OF_A_TRANSFER))),
+    Mechanism::of(&[], Some(("dma_read.queue_ns", OF_A_TRANSFER))),
+    Mechanism::of(&[], Some(("memory.read_spread_ns", [10.0, 40.0, 160.0]))),
+    Mechanism::of(&[("memory.completion_bytes", COMPLETIONS)], None),
+    Mechanism::of(&[("memory.completion_bytes", UNMERGED), ("memory.full_completion_lines", &[2.0, 4.0, 8.0])], None),
+    Mechanism::of(
+        &[
             ("memory.completion_bytes", UNMERGED),
             ("memory.full_completion_from_bytes", &[256.0, 512.0, 1024.0, 2048.0]),
         ],
-        time: None,
-    },
-    Mechanism { choices: &[("memory.odd_end_completion", FLAG)], time: None },
-    Mechanism { choices: &[("root_complex.completion_alignment_bytes", WIDTHS)], time: None },
-    Mechanism { choices: &[], time: Some(("dma.write_request_ns", OF_A_REQUEST)) },
-    Mechanism { choices: &[("dma.write_bytes", CHUNKS)], time: None },
-    Mechanism { choices: &[("dma_write.chunk_bytes", CHUNKS)], time: Some(("dma_write.chunk_ns", OF_A_REQUEST)) },
-    Mechanism { choices: &[("dma_write.segment_bytes", SEGMENTS)], time: Some(("dma_write.segment_ns", OF_A_PAUSE)) },
-    Mechanism {
-        choices: &[("dma_write.segment_bytes", SEGMENTS)],
-        time: Some(("dma_write.segment_link_ns", OF_A_PAUSE)),
-    },
-    Mechanism { choices: &[], time: Some(("dma_write.many_lines_ns", [5.0, 20.0, 80.0])) },
-    Mechanism { choices: &[], time: Some(("memory.partial_line_ns", [5.0, 20.0, 80.0])) },
-    Mechanism { choices: &[("link.tlp_alignment_bytes", WIDTHS)], time: None },
-    Mechanism {
-        choices: &[("dma.descriptor_bytes", &[4096.0, 8192.0, 16384.0, 65536.0, 1_048_576.0, 2_097_152.0])],
-        time: Some(("dma.descriptor_ns", [5.0, 25.0, 125.0])),
-    },
-    Mechanism { choices: &[], time: Some(("dma.start_ns", [50.0, 200.0, 1000.0])) },
-    Mechanism { choices: &[("dma.full_duplex", FLAG)], time: None },
-    Mechanism { choices: &[("dma.full_duplex", YES)], time: Some(("dma.shared_request_ns", OF_A_REQUEST)) },
-    Mechanism { choices: &[("memory.loaded_completion_bytes", COMPLETIONS)], time: None },
+        None,
+    ),
+    Mechanism::of(&[("memory.odd_end_completion", FLAG)], None),
+    Mechanism::of(&[("root_complex.completion_alignment_bytes", WIDTHS)], None),
+    Mechanism::of(&[], Some(("dma.write_request_ns", OF_A_REQUEST))),
+    Mechanism::of(&[("dma.write_bytes", CHUNKS)], None),
+    Mechanism::of(&[("dma_write.chunk_bytes", CHUNKS)], Some(("dma_write.chunk_ns", OF_A_REQUEST))),
+    Mechanism::of(&[("dma_write.segment_bytes", SEGMENTS)], Some(("dma_write.segment_ns", OF_A_PAUSE))),
+    Mechanism::of(&[("dma_write.segment_bytes", SEGMENTS)], Some(("dma_write.segment_link_ns", OF_A_PAUSE))),
+    Mechanism::of(&[], Some(("dma_write.many_lines_ns", [5.0, 20.0, 80.0]))),
+    Mechanism::of(&[], Some(("memory.partial_line_ns", [5.0, 20.0, 80.0]))),
+    Mechanism::of(&[("link.tlp_alignment_bytes", WIDTHS)], None),
+    Mechanism::of(
+        &[("dma.descriptor_bytes", &[4096.0, 8192.0, 16384.0, 65536.0, 1_048_576.0, 2_097_152.0])],
+        Some(("dma.descriptor_ns", [5.0, 25.0, 125.0])),
+    ),
+    Mechanism::of(&[], Some(("dma.start_ns", [50.0, 200.0, 1000.0]))),
+    Mechanism::of(&[("dma.full_duplex", FLAG)], None),
+    Mechanism::of(&[("dma.full_duplex", YES)], Some(("dma.shared_request_ns", OF_A_REQUEST))),
+    Mechanism::of(&[("memory.loaded_completion_bytes", COMPLETIONS)], None),
 ];
 
 /// Whether `key` is chosen among a few values by the search over structures.
@@ -111,10 +116,11 @@ pub(crate) fn flags() -> Vec<&'static str> {
 /// The direction of the transfers that alone depend on `key`, if there is one: reads of the card load, writes store.
 pub(crate) fn only_of(key: &str) -> Option<Verb> {
     // Walks of page tables read memory for writes too, so its latency is missing here.
-    const OF_READS: [&str; 8] = [
+    const OF_READS: [&str; 9] = [
         "dma.tags",
         "dma.read_",
         "dma_read.",
+        "memory.read_spread_ns",
         "memory.completion_bytes",
         "memory.full_completion_",
         "memory.odd_end_completion",
@@ -143,6 +149,9 @@ impl Mechanism {
             };
             all = all.iter().flat_map(longer).collect();
         }
+        let is_alike =
+            |values: &Vec<(&str, f64)>| values.windows(2).all(|two| two[0].1.to_bits() == two[1].1.to_bits());
+        all.retain(|values| !self.is_alike || is_alike(values));
         all
     }
 }
@@ -172,7 +181,10 @@ mod tests {
     fn combinations_of_two_keys_are_all_pairs() {
         let pairs: Vec<usize> = MECHANISMS
             .iter()
-            .map(|mechanism| mechanism.choices.iter().map(|(_, values)| values.len()).product())
+            .map(|mechanism| match mechanism.is_alike {
+                true => CHUNKS.len(),
+                false => mechanism.choices.iter().map(|(_, values)| values.len()).product(),
+            })
             .collect();
         let found: Vec<usize> = MECHANISMS.iter().map(|mechanism| mechanism.combinations().len()).collect();
         assert_eq!(found, pairs);

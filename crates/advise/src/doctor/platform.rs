@@ -93,7 +93,7 @@ pub fn as_platform(inventory: &Inventory, address: Option<Address>, figures: Fig
     let rate = file.link(inventory, function)?;
     let link = std::mem::replace(&mut file.text, before);
     file.root_complex(rate);
-    file.memory();
+    file.memory(function);
     file.text += &link;
     file.endpoint(function);
     file.dma(function, rate);
@@ -293,12 +293,16 @@ impl File {
         self.credits(link);
     }
 
-    fn memory(&mut self) {
+    fn memory(&mut self, function: &Function) {
         if self.figures == Figures::Mmio {
             return;
         }
         self.line("\n[memory]");
         self.by_dma("read_ns", "latencies of DMA reads of several sizes");
+        // Others have it as a mechanism of the search: a GPU's latencies of 64 B to 4 KiB show it first.
+        if is_gpu(function) {
+            self.by_dma("read_spread_ns", "latencies of DMA reads from 64 B to 4 KiB, which wait for the slowest line");
+        }
         self.assumed(
             "write_ns",
             150,
@@ -430,6 +434,12 @@ impl File {
         self.assumed("send_buffers", link.map_or(LEAST_SEND_BUFFERS, send_buffers), why);
         let why = "an interface of its own for each direction, as in most engines; dma_read_write_mix shows it";
         self.assumed("full_duplex", true, why);
+        if is_gpu(function) && function.vendor.get() == Some(NVIDIA) {
+            let why =
+                "the line of the cache of such a GPU: a kernel reads and writes host memory in requests of up to 128 B";
+            self.assumed("read_bytes", GPU_LINE_BYTES, why);
+            self.assumed("write_bytes", GPU_LINE_BYTES, why);
+        }
         self.by_dma("read_request_ns", "bandwidths of reads smaller than 1 KiB");
         self.by_dma("write_request_ns", "bandwidths of writes smaller than 1 KiB");
         self.by_dma("descriptor_ns", "bandwidths of transfers smaller than 4 KiB");
@@ -496,6 +506,15 @@ fn beat_bytes((generation, lanes): (Generation, Lanes)) -> u32 {
     let in_a_beat = bytes_per_s(generation, lanes) / 250_000_000;
     [4, 8, 16, 32, 64].into_iter().find(|bytes| u64::from(*bytes) >= in_a_beat).unwrap_or(128)
 }
+
+/// Vendor ID of NVIDIA, in the PCI ID database.
+const NVIDIA: u16 = 0x10de;
+
+/// Bytes of a cache line of a GPU of NVIDIA. A warp that reads 128 aligned bytes makes one request of 128 B, and never a
+/// larger one.
+///
+/// Source: Min and others, "EMOGI: Efficient Memory-access for Out-of-memory Graph-traversal in GPUs", VLDB 2021.
+const GPU_LINE_BYTES: u32 = 128;
 
 /// Latency from the engine to the link that a draft assumes, in nanoseconds.
 const EGRESS_NS: f64 = 60.0;
@@ -586,11 +605,16 @@ mod tests {
                 sample::link(&mut machine, place).speed = known(now);
             }
             sample::link(&mut machine, PORT).fastest = known(below);
+            machine.functions[CARD].vendor = known(0x10de);
             let text = as_platform(&machine, None, Figures::Dma).unwrap();
             let json = Draft::parse("card.toml", &text).unwrap().to_json();
             let entry = &json["link"]["generation"];
             let why = entry["assumed"].as_str().map(str::to_owned);
             let has_queue = json["dma_read"]["queue_ns"]["unknown"].is_string();
+            assert_eq!(json["memory"]["read_spread_ns"]["unknown"].is_string(), has_queue);
+            for key in ["read_bytes", "write_bytes"] {
+                assert_eq!(json["dma"][key]["value"].as_u64(), has_queue.then_some(128));
+            }
             (entry["value"].as_u64().unwrap(), why, has_queue)
         };
         let (gpu, network) = (0x03_02_00, 0x02_00_00);

@@ -15,7 +15,7 @@ section! {
         read_ns: Ticks = Kind::Ns(1e6), unknown 50.0 to 2000.0;
         /// Spread of `read_ns`: mean of the additional time of a 64 B line from DRAM, distributed exponentially. A read
         /// takes as long as the slowest of its lines, and reads overtake each other; 0 for none.
-        read_spread_ns: Ticks = Kind::Ns(1e6), default "0" because "all reads of DRAM have the same latency", unknown 2.0 to 500.0;
+        read_spread_ns: Ticks = Kind::Ns(1e6), default "0" because "all reads of DRAM have the same latency", unknown 20.0 to 500.0;
         /// Part of the last-level cache that serves reads and writes of devices, 16 ways; 0 without one.
         cache_bytes: u64 = Kind::Size(0, 1 << 30), default "0" because "all reads have the same latency";
         /// As `read_ns`, for a read whose lines are all in the cache; 0 for no difference.
