@@ -118,9 +118,9 @@ fn a_fault_that_has_no_effect_is_said_to_have_none_and_formulas_know_of_none() {
     let text = card_with(&[("\"card-gen5-x16\"", "\"mine\"")]) + LOOSE;
     let folder = Folder::with(&[("mine.toml", text.as_bytes())]);
     let asked = ["--question", "dma_read_bandwidth", "--sizes", "4KiB"];
-    let fault = ["bench", "--on", "card-gen5-x16", "--fault", "poisoned@card:3000"];
+    let fault = ["bench", "--on", "card-gen5-x16", "--fault", "poisoned@card:40000"];
     let text = folder.good(&[&fault[..], &asked].concat());
-    let said = "- card-gen5-x16: poisoned@card:3000 (from --fault) did not trigger: only 2048 TLPs with data came to card until the end";
+    let said = "- card-gen5-x16: poisoned@card:40000 (from --fault) did not trigger: only 32768 TLPs with data came to card until the end";
     assert!(text.contains(said) && !text.contains("went wrong"), "{text}");
     let text = folder.good(&[&["predict", "--on", "mine.toml"][..], &asked].concat());
     assert!(
