@@ -39,6 +39,8 @@ pub mod linux_vfio;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod map_unmap;
 mod no_host_memory;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod nvme;
 pub mod opencl;
 pub mod pci_driver;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
