@@ -5,7 +5,7 @@ use super::error::NvmeError;
 use super::identify::{ControllerData, Namespace, first_active};
 use super::memory::{Bar, DmaMemory, PAGE};
 use super::queue::{ENTRIES, QueuePair};
-use super::register::{self, AQA, ASQ, ACQ, CAP, CC, CSTS, Capabilities, ENABLE, FATAL, READY};
+use super::register::{self, ACQ, AQA, ASQ, CAP, CC, CSTS, Capabilities, ENABLE, FATAL, READY};
 use std::time::{Duration, Instant};
 
 /// Memory for queues and for the data of Identify.

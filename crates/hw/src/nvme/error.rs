@@ -10,11 +10,7 @@ pub(crate) enum NvmeError {
     #[error(
         "the controller did not become {wanted} within {after_ms} ms, the time of CAP.TO (CSTS is {csts:#x}): power-cycle the drive"
     )]
-    NotReady {
-        wanted: &'static str,
-        after_ms: u64,
-        csts: u64,
-    },
+    NotReady { wanted: &'static str, after_ms: u64, csts: u64 },
     /// CSTS.CFS.
     #[error("the controller reports a fatal status (CSTS is {0:#x}): reset or power-cycle the drive")]
     Fatal(u64),
@@ -25,17 +21,13 @@ pub(crate) enum NvmeError {
     #[error("{0}: use another drive")]
     Unsupported(&'static str),
     /// A command failed.
-    #[error("the drive refused the command {command}: {status}; see its error log with: nvme error-log, after restoring its driver")]
-    Refused {
-        command: &'static str,
-        status: Status,
-    },
+    #[error(
+        "the drive refused the command {command}: {status}; see its error log with: nvme error-log, after restoring its driver"
+    )]
+    Refused { command: &'static str, status: Status },
     /// No completion came.
     #[error("the drive did not complete the command {command} within {after_ms} ms: reset or power-cycle it")]
-    NoCompletion {
-        command: &'static str,
-        after_ms: u64,
-    },
+    NoCompletion { command: &'static str, after_ms: u64 },
     /// A completion names a command that is not outstanding.
     #[error("the drive completed the command {0}, which was not outstanding: its firmware is at fault")]
     Unknown(u16),

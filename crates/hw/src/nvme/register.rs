@@ -120,7 +120,10 @@ mod tests {
     #[test]
     fn doorbells_are_a_stride_apart() {
         let at = |stride: u64, queue, is_completion| Capabilities(stride << 32).doorbell(queue, is_completion);
-        assert_eq!([at(0, 0, false), at(0, 0, true), at(0, 1, false), at(0, 1, true)], [0x1000, 0x1004, 0x1008, 0x100c]);
+        assert_eq!(
+            [at(0, 0, false), at(0, 0, true), at(0, 1, false), at(0, 1, true)],
+            [0x1000, 0x1004, 0x1008, 0x100c]
+        );
         assert_eq!([at(3, 0, true), at(3, 1, true)], [0x1020, 0x1060]);
     }
 }
