@@ -77,7 +77,10 @@ fn engines(work: &EngineWork, limits: &DriveLimits) -> Result<DrivePlan, Refusal
             return refused(format!("{} channels of a card", dealt.channels), "the drive has one I/O queue pair");
         }
         jobs => {
-            return refused(format!("{} jobs of devices", jobs.len()), "one drive is open, which only reads its medium");
+            return refused(
+                format!("{} jobs of devices", jobs.len()),
+                "one drive is open, which only reads its medium",
+            );
         }
     };
     if work.memory != HostMemory::default() {

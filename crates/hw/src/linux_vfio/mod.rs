@@ -9,8 +9,9 @@
 //! ```
 //!
 //! The device must be bound to `vfio-pci` ([`pci_driver`](crate::pci_driver)). Opening resets it, if it can be reset: the
-//! contents of its memory may be lost. Bus mastering is on only while a plan makes transfers. When the container is
-//! closed, at the latest by the end of the process, the kernel turns it off, removes every mapping and unpins every page.
+//! contents of its memory may be lost. Bus mastering is on only while a plan makes transfers, and while an NVMe drive is
+//! identified. When the container is closed, at the latest by the end of the process, the kernel turns it off, removes every
+//! mapping and unpins every page.
 //!
 //! | file | contents |
 //! | --- | --- |
