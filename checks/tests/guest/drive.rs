@@ -12,14 +12,14 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 /// | address | device |
 /// | --- | --- |
 /// | 00:05.0 | nvme with logical blocks of 512 B: 8 MiB, the file `image` on the outside |
-/// | 00:06.0 | nvme with logical blocks of 4 KiB: 1 MiB, the file `small` on the outside |
+/// | 00:06.0 | nvme with logical blocks of 4 KiB: 1 MiB, the file `small` on the outside; BAR2 is a controller memory buffer |
 /// | 00:07.0 | nvme without a namespace |
 const DEVICES: &[&str] = &[
     "-device intel-iommu,intremap=on,caching-mode=on",
     "-drive if=none,id=image,format=raw,file={folder}/image",
     "-device nvme,addr=0x5,serial=first,drive=image",
     "-drive if=none,id=small,format=raw,file={folder}/small",
-    "-device nvme,addr=0x6,serial=second,drive=small,logical_block_size=4096,physical_block_size=4096",
+    "-device nvme,addr=0x6,serial=second,drive=small,logical_block_size=4096,physical_block_size=4096,cmb_size_mb=1,legacy-cmb=on",
     "-device nvme,addr=0x7,serial=third",
 ];
 
@@ -198,4 +198,33 @@ pub fn a_dry_run_lists_the_commands_of_a_drive_and_changes_nothing() {
         assert!(said.contains(words), "{words}:\n{said}");
     }
     assert_eq!(state(&mut guest, DRIVE), before);
+}
+
+pub fn a_controller_memory_buffer_answers_questions_about_loads_and_stores() {
+    let mut guest = shared();
+    let asked = "--bar 2:0..4KiB:storage --question mmio_write_bandwidth,mmio_read_latency --access 8 --sizes 4KiB --budget 0.5";
+    let found = record(&mut guest, &format!("--on {SMALL} {asked}"));
+    let answers = found["answers"].as_array().unwrap();
+    let stored = answers.iter().find(|answer| answer["question"] == "mmio_write_bandwidth");
+    let stored = stored.unwrap_or_else(|| panic!("{}", found["skipped"]));
+    assert_eq!(stored["bytes"], json!({ "claimed_bytes": 4096, "confirmed_bytes": 4096 }));
+    assert!(answers.iter().any(|answer| answer["question"] == "mmio_read_latency"), "{}", found["skipped"]);
+}
+
+pub fn a_signal_ends_the_reads_of_a_drive_and_restores_its_driver() {
+    let mut guest = shared();
+    let asked = "--bind vfio-pci --question dma_write_bandwidth --sizes 4KiB --full --budget 900";
+    guest.expect(&format!("(lanemark bench --on {DRIVE} {asked} >said 2>&1; echo $? >status) >/dev/null 2>&1 &"));
+    let master = format!("$(( 0x$(xxd -s 4 -l 1 -p /sys/bus/pci/devices/{DRIVE}/config) & 4 ))");
+    let is_bound = format!("[ \"$(basename $(readlink /sys/bus/pci/devices/{DRIVE}/driver))\" = vfio-pci ]");
+    let runs = format!("{{ {is_bound} && [ {master} -ne 0 ]; }}");
+    guest.expect(&format!("rm -f status; for i in $(seq 600); do {runs} && break; sleep 0.1; done; {runs}"));
+    guest.expect("kill -TERM $(pidof lanemark)");
+    let status = guest.expect("for i in $(seq 900); do [ -s status ] && break; sleep 0.1; done; cat status");
+    let said = guest.expect("cat said");
+    assert!(status.trim() == "130" && said.contains("restored; driver now: nvme"), "{status} {said}");
+    // The drive works afterwards.
+    behind_vfio(&mut guest, DRIVE, |guest| {
+        guest.expect(&format!("read-drive {DRIVE} 0 4096 4096 1 >/dev/null"));
+    });
 }

@@ -66,6 +66,8 @@ fn main() -> ExitCode {
         drive::blocks_of_4_kib_and_a_small_namespace_limit_the_sizes,
         drive::a_drive_without_a_namespace_says_so_and_maps_memory,
         drive::a_dry_run_lists_the_commands_of_a_drive_and_changes_nothing,
+        drive::a_controller_memory_buffer_answers_questions_about_loads_and_stores,
+        drive::a_signal_ends_the_reads_of_a_drive_and_restores_its_driver,
         driver::a_drive_is_bound_to_vfio_and_back_to_its_driver,
         driver::a_card_without_a_driver_is_bound_and_left_without_one,
         driver::a_driver_that_refuses_the_device_leaves_the_former_one,

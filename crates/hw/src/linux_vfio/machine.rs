@@ -186,14 +186,10 @@ impl VfioMachine {
     ) -> Result<(), MachineError> {
         self.check_device()?;
         let plan = drive_plan::whole(command_bytes, bytes.len() as u64, depth);
-        let asked = match self.reads(&plan) {
-            Some(asked) => asked.map_err(|refusal| refusal.into_error(&self.facts))?,
-            None => {
-                let machine = self.facts.name.clone();
-                let because = "it is no NVMe drive, or has no active namespace".to_owned();
-                return Err(Unsupported { what: "a read of a drive".to_owned(), machine, because }.into());
-            }
-        };
+        let asked = self.reads(&plan).unwrap_or_else(|| {
+            Err(Refusal::new("a read of a drive", "it is no NVMe drive, or has no active namespace"))
+        });
+        let asked = asked.map_err(|refusal| refusal.into_error(&self.facts))?;
         self.runs += 1;
         self.with_drive(&asked, |bench| bench.read(&plan, &asked, from, bytes))
     }

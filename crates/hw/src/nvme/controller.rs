@@ -17,7 +17,7 @@ const IO: [u64; 2] = [2 * PAGE, 3 * PAGE];
 const DATA: u64 = 4 * PAGE;
 
 /// Longest time of an admin command; Linux waits as long (`admin_timeout` of its driver).
-const ADMIN_TIME: Duration = Duration::from_secs(60);
+const ADMIN_TIME: Duration = Duration::from_mins(1);
 /// Pause between two looks at CSTS.
 const PAUSE: Duration = Duration::from_millis(1);
 /// Number of the I/O queue pair.

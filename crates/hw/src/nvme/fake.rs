@@ -154,7 +154,7 @@ impl<'a> Fake<'a> {
         let status = if number == 0 { self.admin(command) } else { self.io(command) };
         let mut queues = self.queues.borrow_mut();
         let queue = &mut queues[number];
-        let phase = u64::from(queue.completed / queue.entries % 2 == 0);
+        let phase = u64::from((queue.completed / queue.entries).is_multiple_of(2));
         let at = queue.completions + queue.completed % queue.entries * COMPLETION - FakeMemory::IOVA;
         queue.completed += 1;
         let id = if self.fault == Fault::WrongIdentifier { 9 } else { command[0] >> 16 & 0xffff };

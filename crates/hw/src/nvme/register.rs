@@ -46,7 +46,7 @@ pub(super) struct Capabilities(pub(super) u64);
 
 impl Capabilities {
     const fn field(self, from: u32, to: u32) -> u64 {
-        self.0 >> from & (1 << (to - from + 1)) - 1
+        (self.0 >> from) & ((1 << (to - from + 1)) - 1)
     }
 
     /// Most entries of a queue: MQES, which counts from 0.
