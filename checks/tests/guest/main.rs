@@ -8,6 +8,7 @@ mod bench;
 mod card;
 mod dma;
 mod doctor;
+mod drive;
 mod driver;
 mod guest;
 mod guide;
@@ -58,6 +59,15 @@ fn main() -> ExitCode {
         doctor::the_tree_shows_the_slow_switch_and_nothing_is_changed,
         doctor::the_json_document_matches_the_kernels_bars_drivers_and_groups,
         doctor::without_root_it_reports_unseen_facts,
+        drive::reads_of_every_size_and_depth_return_the_bytes_of_the_image,
+        drive::a_read_beyond_the_end_is_refused_by_the_drive_with_its_status,
+        drive::a_drive_answers_questions_about_dma_writes_and_names_the_rest,
+        drive::queue_depths_are_outstanding_transfers,
+        drive::blocks_of_4_kib_and_a_small_namespace_limit_the_sizes,
+        drive::a_drive_without_a_namespace_says_so_and_maps_memory,
+        drive::a_dry_run_lists_the_commands_of_a_drive_and_changes_nothing,
+        drive::a_controller_memory_buffer_answers_questions_about_loads_and_stores,
+        drive::a_signal_ends_the_reads_of_a_drive_and_restores_its_driver,
         driver::a_drive_is_bound_to_vfio_and_back_to_its_driver,
         driver::a_card_without_a_driver_is_bound_and_left_without_one,
         driver::a_driver_that_refuses_the_device_leaves_the_former_one,
@@ -100,7 +110,7 @@ const LARGE_BYTES: u64 = 8 << 30;
 /// | 04:00.0 | edu behind that switch: a megabyte of registers |
 /// | 05:00.0 | ivshmem with an 8 GiB BAR, above 4 GiB |
 /// | 00:06.0 | pci-testdev with a prefetchable BAR and two others |
-/// | 00:07.0 | nvme, whose driver has claimed its registers |
+/// | 00:07.0 | nvme, whose driver has claimed its registers, with a medium of 4 MiB: the file `drive` on the outside |
 const DEVICES: &[&str] = &[
     "-device intel-iommu,intremap=on,caching-mode=on",
     "-device pcie-root-port,id=rp1,chassis=1,slot=1,addr=0x2,x-speed=16,x-width=16",
@@ -114,7 +124,8 @@ const DEVICES: &[&str] = &[
     "-object memory-backend-file,id=large,share=on,mem-path={folder}/large,size=8G",
     "-device ivshmem-plain,memdev=large,bus=rp3",
     "-device pci-testdev,addr=0x6,membar=4M",
-    "-device nvme,addr=0x7,serial=none",
+    "-drive if=none,id=medium,format=raw,file={folder}/drive",
+    "-device nvme,addr=0x7,serial=none,drive=medium",
 ];
 
 /// The guest shared by most tests, one test at a time.
@@ -128,6 +139,7 @@ fn shared() -> MutexGuard<'static, Guest> {
 fn boot(kernel: &str) -> Guest {
     let mut guest = Guest::boot(&Hardware { devices: DEVICES, kernel }, &programs(), |folder| {
         fs::write(folder.join("storage"), vec![BEFORE; STORAGE_BYTES]).unwrap();
+        fs::write(folder.join("drive"), vec![BEFORE; STORAGE_BYTES]).unwrap();
     });
     // Without a driver, memory decoding of these devices is off.
     for card in ["01:00.0", "04:00.0", "05:00.0", "00:06.0"] {

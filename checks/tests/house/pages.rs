@@ -18,11 +18,7 @@ struct Absent {
 /// The items, in the order of the README.
 const ABSENT: &[Absent] = &[
     Absent { item: "Kernel module", paths: &["kmod"], words: &["kmod"] },
-    Absent {
-        item: "Descriptor rings",
-        paths: &["crates/hw/src/xdma", "crates/hw/src/nvme"],
-        words: &["xdma", "qdma", "iommufd"],
-    },
+    Absent { item: "Descriptor rings", paths: &["crates/hw/src/xdma"], words: &["xdma", "qdma", "iommufd"] },
     Absent {
         item: "GPU interfaces",
         paths: &["crates/hw/src/hip", "crates/hw/src/level_zero"],

@@ -31,8 +31,8 @@ pub(crate) fn cases(facts: &Facts, axes: &Axes, flows: &[Flow], outstanding: Opt
         return Vec::new();
     }
     let reads = flows.iter().any(|flow| flow.verb == Verb::Load);
-    if axes.reach.outstanding.is_some() && (outstanding.is_some() || !reads) {
-        // A posted write completes when it is sent, and a latency is that of a single transfer.
+    if axes.reach.outstanding.is_some() && (outstanding.is_some() || !reads && !facts.has_command_queue()) {
+        // A posted write completes when it is sent, unless it belongs to a command; a latency is that of a single transfer.
         return Vec::new();
     }
     let is_of_pairs = flows.iter().any(|flow| flow.card == first.card && flow.verb != first.verb);

@@ -254,7 +254,7 @@ pub struct AxisArgs {
     /// multiples of the size rounded up to this: 64 gives random cache lines
     #[arg(long, value_name = "SIZE", value_parser = stride, allow_negative_numbers = true)]
     pub stride: Option<u64>,
-    /// Outstanding DMA transfers per channel, at most; a transfer may be several read requests [default: as many as tags allow]
+    /// Outstanding DMA transfers per channel, at most; a transfer may be several read requests; for a drive: commands [default: as many as tags or queues allow]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=65536), allow_negative_numbers = true)]
     pub outstanding: Option<u32>,
     /// Initial cache state of the host buffer: cold, host-warm (written by a core) or device-warm (written by DMA) [default: host-warm]

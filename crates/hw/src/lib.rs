@@ -22,6 +22,7 @@
 //! | `copy_to_device.rs` | the copy for programs, made of the same routines |
 //! | `map_unmap.rs` | timing of the library `lanemark-dma`, with and without an IOMMU |
 //! | `runtime_common/` | what CUDA, OpenCL and SYCL share: supported plans, kernel arguments, verification of results |
+//! | `nvme/` | registers, queues and commands of NVMe drives, for `linux_vfio` |
 //! | `kernel_source.rs` | the source of every kernel |
 //! | `watchdog.rs` | threads that wait for calls of a runtime, which cannot be cancelled |
 //!
@@ -39,6 +40,8 @@ pub mod linux_vfio;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod map_unmap;
 mod no_host_memory;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod nvme;
 pub mod opencl;
 pub mod pci_driver;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

@@ -78,6 +78,13 @@ impl std::fmt::Display for DeviceKind {
 }
 
 impl Facts {
+    /// Whether every DMA transfer is a command whose completion the device reports, so that outstanding writes can be limited,
+    /// too: a real device with command queues, such as a drive. Posted writes of other devices are complete when sent.
+    #[must_use]
+    pub fn has_command_queue(&self) -> bool {
+        self.time_base != TimeBase::Simulated && self.dma.is_some_and(|dma| dma.has_flag && dma.tags > 1)
+    }
+
     /// Supported instructions for this direction.
     #[must_use]
     pub fn accesses(&self, verb: Verb) -> &[Access] {

@@ -44,8 +44,15 @@ pub(crate) fn open(address: Address, access: &CardAccess, cancel: &Cancel) -> Re
                 file.name
             )
         });
+        let reads = machine.reads_a_drive().then(|| {
+            format!(
+                "{address}: DMA writes to host memory are reads of an NVMe drive, from the store to the doorbell until a core sees the \
+                 completion, so every time includes the drive's access to its medium: it is an upper bound, and a rate a lower bound \
+                 of the link"
+            )
+        });
         let card = Card { attachment, mappings, emulated, before };
-        return Ok(OpenCard { machine: Box::new(machine), card, notes: notes.into_iter().collect() });
+        return Ok(OpenCard { machine: Box::new(machine), card, notes: notes.into_iter().chain(reads).collect() });
     }
     let attachment = Attachment::new(&system, address, &access.bars, access.consent)?;
     let before = State::now(&attachment.device);

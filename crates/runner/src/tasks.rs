@@ -100,7 +100,7 @@ impl Work {
 fn inapplicable(question: &Question, facts: &Facts, axes: &Axes) -> String {
     let Reach { window_bytes, is_random, stride_bytes, outstanding, cache_state, socket, channels } = &axes.reach;
     if outstanding.is_some() {
-        return "--outstanding applies to DMA reads; this question has none, or one at a time".to_owned();
+        return "--outstanding applies to DMA reads, and to commands of a drive; this question has none, or one at a time".to_owned();
     }
     if channels.is_some() {
         let of_pairs = Axes { reach: Reach { channels: Some(2), ..axes.reach }, ..axes.clone() };

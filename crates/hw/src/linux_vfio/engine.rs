@@ -271,7 +271,8 @@ impl EngineDriver {
 }
 
 impl Deadline<'_> {
-    fn check(&self, now: u64) -> Result<(), Stuck> {
+    /// Fails after the end, and if the run was interrupted.
+    pub(super) fn check(&self, now: u64) -> Result<(), Stuck> {
         if self.interrupted.load(Ordering::Relaxed) {
             return Err(Stuck::Interrupted);
         }

@@ -1,8 +1,9 @@
-//! Host memory that is mapped for the engine of a device, by `lanemark-dma` and the real IOMMU.
+//! Host memory that is mapped for a device, by `lanemark-dma` and the real IOMMU.
 
 #![allow(unsafe_code)]
 
 use super::{Container, Iommu};
+use crate::linux_sysfs::access;
 use lanemark_dma::{
     Align, Buffer, Device, Domain, FreeList, Hints, Invalidation, MapRequest, Mapping, Permission, Region, Space,
 };
@@ -70,6 +71,22 @@ impl HostPages {
         unsafe { ptr::copy_nonoverlapping(at, bytes.as_mut_ptr(), bytes.len()) };
     }
 
+    /// Loads 8 B at a multiple of 8, which a device may write at any time.
+    #[inline]
+    pub(super) fn load_word(&self, offset: u64) -> u64 {
+        let at = self.within(offset / 8 * 8, 8);
+        // SAFETY: the bytes are within the mapping and aligned.
+        unsafe { access::load(at, 8) }
+    }
+
+    /// Stores 8 B at a multiple of 8, which a device may read at any time.
+    #[inline]
+    pub(super) fn store_word(&self, offset: u64, value: u64) {
+        let at = self.within(offset / 8 * 8, 8);
+        // SAFETY: as for `load_word`; no reference to the bytes exists.
+        unsafe { access::store(at, 8, value) };
+    }
+
     /// Pointer to `len` bytes at `offset`.
     fn within(&self, offset: u64, len: usize) -> *mut u8 {
         let is_inside = offset.checked_add(len as u64).is_some_and(|end| end <= self.len());
@@ -128,6 +145,23 @@ impl HostWindow<'_> {
     /// IOVA of the byte at `offset`.
     pub(super) fn iova(&self, offset: u64) -> u64 {
         self.mapping.iova().0 + offset
+    }
+
+    /// As [`HostPages::load_word`].
+    #[inline]
+    pub(super) fn load_word(&self, offset: u64) -> u64 {
+        self.pages.load_word(offset)
+    }
+
+    /// As [`HostPages::store_word`].
+    #[inline]
+    pub(super) fn store_word(&self, offset: u64, value: u64) {
+        self.pages.store_word(offset, value);
+    }
+
+    /// As [`HostPages::read`].
+    pub(super) fn read(&self, offset: u64, bytes: &mut [u8]) {
+        self.pages.read(offset, bytes);
     }
 
     /// The memory.

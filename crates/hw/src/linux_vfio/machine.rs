@@ -2,6 +2,8 @@
 
 use super::bars::DeviceBars;
 use super::dma_plan::{self, DmaPlan};
+use super::drive::{Drive, DriveBench};
+use super::drive_plan::{self, DrivePlan};
 use super::engine::EngineDriver;
 use super::host_window::{HostPages, HostWindow};
 use super::transfers::Bench;
@@ -40,12 +42,14 @@ pub(super) const MAPPED: u64 = 64 << 20;
 ///
 /// - **Plans:** DMA mappings by the strategies of `lanemark-dma`, each map and unmap one ioctl. With named ranges, loads and
 ///   stores to its BARs, as [`CardMachine`]. With a device file, DMA by its engine: transfers one at a time, started by
-///   registers. Opening resets the device, if it can be reset.
+///   registers. An NVMe drive without one makes DMA by reads of its first namespace; no other command of the NVM command set
+///   is sent but Flush. Opening resets the device, if it can be reset.
 /// - **Checks:** before every run, the slot must have the same device with the same driver, and the kernel must not have
 ///   requested it back. Bus mastering is on while a run with DMA makes transfers, and host memory is mapped only meanwhile.
 /// - **Times:** as for [`HostMemory`](crate::HostMemory). A mapping includes the pinning of the pages. A transfer begins
 ///   with the first store to a register of the engine, and ends when the core sees the register or the interrupt that shows
-///   its end: it includes both, so it is an upper bound of the time of the DMA.
+///   its end: it includes both, so it is an upper bound of the time of the DMA. That of a drive begins with the doorbell and
+///   ends when the core sees the completion; it includes the medium.
 /// - **Timeout:** of each transfer by the device file, and of each sample by the plan.
 /// - **Confirmed:** the bytes that DMA wrote in the last iteration, and those that it read in its last transfer. Other bytes
 ///   of the mapped memory must be unchanged. For mappings nothing; the kernel reports how much it unmapped, and a run fails
@@ -62,6 +66,8 @@ pub struct VfioMachine {
     /// Named ranges of BARs.
     card: Option<CardMachine>,
     engine: Option<DmaEngine>,
+    /// The device as an NVMe drive, if it is one and no device file describes it.
+    drive: Option<Drive>,
     /// The kernel's request to give the device back, if it can signal one.
     requested: Option<VfioInterrupt>,
     /// The kernel's log.
@@ -102,6 +108,8 @@ impl VfioMachine {
         let opened = container.device();
         let engine =
             options.file.map(|file| DmaEngine::open(&container, &attachment, file, timer)).transpose()?.flatten();
+        let is_drive = options.is_drive(system, device);
+        let drive = is_drive.then(|| Drive::open(&container, &attachment.device, MAPPED)).transpose()?;
         let has_ranges = !attachment.places.is_empty();
         let card = has_ranges.then(|| {
             let files: Arc<dyn BarFiles> = Arc::new(DeviceBars(Arc::clone(opened)));
@@ -116,7 +124,10 @@ impl VfioMachine {
         if engine.as_ref().is_some_and(|engine| engine.driver.registers().is_called()) {
             facts.summary.push_str("; registers of the engine by system calls, because their pages cannot be mapped");
         }
-        facts.dma = engine.as_ref().map(DmaEngine::facts);
+        facts.dma = engine.as_ref().map(DmaEngine::facts).or_else(|| drive.as_ref()?.facts());
+        if let Some(drive) = &drive {
+            facts.summary = format!("{}; {}", drive.summary(), facts.summary);
+        }
         let requested = VfioInterrupt::enable(Arc::clone(opened), VFIO_PCI_REQ_IRQ_INDEX, 0).ok();
         Ok(VfioMachine {
             facts,
@@ -126,6 +137,7 @@ impl VfioMachine {
             space,
             card,
             engine,
+            drive,
             requested,
             log: system.path("dev/kmsg"),
             container,
@@ -152,6 +164,34 @@ impl VfioMachine {
     #[must_use]
     pub fn mappings(&self) -> &[Mapping] {
         self.card.as_ref().map_or(&[], CardMachine::mappings)
+    }
+
+    /// Whether DMA is reads of an NVMe drive.
+    #[must_use]
+    pub fn reads_a_drive(&self) -> bool {
+        self.drive.as_ref().is_some_and(|drive| drive.facts().is_some())
+    }
+
+    /// Reads logical blocks of the drive from the byte `from` of its namespace on to `bytes`, by commands of `command_bytes`, of
+    /// which at most `depth` are outstanding.
+    ///
+    /// # Errors
+    /// [`MachineError`] of a device without a namespace, of sizes that do not fit, and of the drive.
+    pub fn read_drive(
+        &mut self,
+        from: u64,
+        command_bytes: u64,
+        depth: u32,
+        bytes: &mut [u8],
+    ) -> Result<(), MachineError> {
+        self.check_device()?;
+        let plan = drive_plan::whole(command_bytes, bytes.len() as u64, depth);
+        let asked = self.reads(&plan).unwrap_or_else(|| {
+            Err(Refusal::new("a read of a drive", "it is no NVMe drive, or has no active namespace"))
+        });
+        let asked = asked.map_err(|refusal| refusal.into_error(&self.facts))?;
+        self.runs += 1;
+        self.with_drive(&asked, |bench| bench.read(&plan, &asked, from, bytes))
     }
 
     /// Limits of plans; an ioctl takes microseconds.
@@ -189,6 +229,11 @@ impl VfioMachine {
         dma_plan::of(plan, &limits)
     }
 
+    /// The reads of a drive that a plan asks for; `None` for other work, and without a drive that has a namespace.
+    fn reads(&self, plan: &Plan) -> Option<Result<DrivePlan, Refusal>> {
+        drive_plan::of(plan, &self.drive.as_ref()?.limits(self.facts.cores)?)
+    }
+
     /// Whether a plan maps memory.
     fn is_mapping(plan: &Plan) -> bool {
         let Work::Cores(CoreWork { lanes, .. }) = &plan.work else { return false };
@@ -224,6 +269,27 @@ impl VfioMachine {
         bench.run(plan, asked, samples)
     }
 
+    /// Runs `then` with the parts of this machine that reads of the drive need.
+    fn with_drive(
+        &mut self,
+        asked: &DrivePlan,
+        then: impl FnOnce(DriveBench<'_>) -> Result<(), MachineError>,
+    ) -> Result<(), MachineError> {
+        let VfioMachine { facts, cpus, timer, container, drive, requested, log, interrupted, runs, .. } = self;
+        let Some(drive) = drive else { return Ok(()) };
+        then(DriveBench {
+            name: &facts.name,
+            container,
+            drive,
+            cpu: cpus.get(asked.core as usize).copied().unwrap_or_default(),
+            timer: *timer,
+            interrupted,
+            requested: requested.as_ref(),
+            log,
+            number: *runs,
+        })
+    }
+
     /// Memory of `bytes` bytes, in whole pages.
     fn memory(&mut self, bytes: u64) -> Result<HostVirt, MachineError> {
         let len = (bytes as usize).next_multiple_of(PAGE);
@@ -245,6 +311,9 @@ impl Machine for VfioMachine {
     }
 
     fn supports(&self, plan: &Plan) -> Result<(), Unsupported> {
+        if let Some(asked) = self.reads(plan) {
+            return asked.map(drop).map_err(|refusal| refusal.into_unsupported(&self.facts));
+        }
         match self.dma(plan) {
             Some(Ok(_)) => return Ok(()),
             Some(Err(refusal)) => return Err(refusal.into_unsupported(&self.facts)),
@@ -272,6 +341,16 @@ impl Machine for VfioMachine {
     }
 
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
+        if let Some(asked) = self.reads(plan) {
+            let asked = asked.map_err(|refusal| refusal.into_error(&self.facts))?;
+            samples.clear();
+            let begun = stamp_before();
+            self.check_device()?;
+            self.runs += 1;
+            self.with_drive(&asked, |bench| bench.run(plan, &asked, samples))?;
+            samples.spent = self.timer.ticks(stamp_before().saturating_sub(begun));
+            return Ok(());
+        }
         let dma = self.dma(plan).transpose().map_err(|refusal| refusal.into_error(&self.facts))?;
         if dma.is_none() && !VfioMachine::is_mapping(plan) && self.card.is_some() {
             self.check_device()?;

@@ -5,12 +5,13 @@
 //!  Container::open   /dev/vfio/vfio + /dev/vfio/GROUP --type 1--> an I/O address space, and the device
 //!  VfioDevice        the device file: configuration space, regions, reset, interrupts, bus mastering
 //!  Iommu             the container as a backend of `lanemark-dma`: map and unmap are one ioctl each
-//!  VfioMachine       runs plans on it: mappings, loads and stores, and with a device file DMA
+//!  VfioMachine       runs plans on it: mappings, loads and stores; DMA with a device file, and of an NVMe drive
 //! ```
 //!
 //! The device must be bound to `vfio-pci` ([`pci_driver`](crate::pci_driver)). Opening resets it, if it can be reset: the
-//! contents of its memory may be lost. Bus mastering is on only while a plan makes transfers. When the container is
-//! closed, at the latest by the end of the process, the kernel turns it off, removes every mapping and unpins every page.
+//! contents of its memory may be lost. Bus mastering is on only while a plan makes transfers, and while an NVMe drive is
+//! identified. When the container is closed, at the latest by the end of the process, the kernel turns it off, removes every
+//! mapping and unpins every page.
 //!
 //! | file | contents |
 //! | --- | --- |
@@ -23,7 +24,8 @@
 //! | `machine` | [`VfioMachine`] |
 //! | `dma_plan`, `transfers` | plans with DMA: what an engine can do, and its run |
 //! | `engine`, `registers` | the engine of a device file, and accesses to its registers |
-//! | `host_window` | host memory mapped for an engine |
+//! | `drive_plan`, `drive` | the same of an NVMe drive, by [`nvme`](crate::nvme) |
+//! | `host_window` | host memory mapped for a device |
 //! | `faults` | DMA faults in the kernel's log |
 //! | `rehearsal` | dry run |
 //! | `error` | errors, each with a remedy |
@@ -38,6 +40,10 @@ mod container;
 mod device;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod dma_plan;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod drive;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod drive_plan;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod engine;
 mod error;

@@ -5,6 +5,9 @@ use crate::linux_sysfs::{Address, Attachment, Consent, Device, Range, System};
 use crate::pci_driver::PciFunction;
 use lanemark_devices::{DeviceFile, Identifiers};
 
+/// Class code of an NVMe I/O controller. Source: PCI Code and ID Assignment Specification 1.11, 1.9.
+const NVME: &str = "010802";
+
 /// How a device is opened through VFIO.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct VfioOptions<'a> {
@@ -23,6 +26,12 @@ impl VfioOptions<'_> {
     /// [`VfioError`] of the first failed check.
     pub fn attachment(&self, system: &System, device: Address) -> Result<Attachment, VfioError> {
         self.attachment_with(system, device, false)
+    }
+
+    /// Whether the device is driven as an NVMe drive: by its class, and if no device file describes it.
+    pub(super) fn is_drive(&self, system: &System, device: Address) -> bool {
+        let class = PciFunction::find(system, device).and_then(|function| function.class());
+        self.file.is_none() && class.is_ok_and(|class| class == NVME)
     }
 
     /// As [`attachment`](VfioOptions::attachment); with `is_bound`, the driver may be another one, because the device will be

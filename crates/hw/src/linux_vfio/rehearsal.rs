@@ -2,6 +2,8 @@
 
 use super::bars::RehearsedBars;
 use super::dma_plan::{self, DmaPlan};
+use super::drive;
+use super::drive_plan::{self, DriveLimits, DrivePlan};
 use super::machine::{MAPPED, facts_without_device};
 use super::{VfioError, VfioOptions};
 use crate::linux_sysfs::{Address, BarFiles, Notes, Rehearsal, System};
@@ -22,6 +24,8 @@ pub struct VfioRehearsal {
     facts: Facts,
     ranges: Option<Rehearsal>,
     engine: Option<(Engine, bool)>,
+    /// Limits of the reads, if the device is an NVMe drive.
+    drive: Option<DriveLimits>,
     lines: VfioNotes,
     summary: Vec<String>,
 }
@@ -82,11 +86,14 @@ impl VfioRehearsal {
         if let Some(ranges) = &ranges {
             facts = Facts { tables: facts.tables, ..ranges.facts().clone() };
         }
-        facts.dma = engine.map(|_| DmaFacts::of_register_engine(MAPPED, 4096));
+        let drive = options.is_drive(system, device).then(|| DriveLimits::unidentified(MAPPED, facts.cores));
+        let dma = engine.map(|_| DmaFacts::of_register_engine(MAPPED, 4096));
+        facts.dma = dma.or_else(|| drive.map(|limits| drive::facts(MAPPED, 4096, limits.depth)));
         let touches = ranges.as_ref().map(Rehearsal::notes);
         let lines = VfioNotes { touches, lines: Arc::default() };
-        let summary = summary(&path, options.file);
-        Ok(VfioRehearsal { facts, ranges, engine, lines, summary })
+        let mut summary = summary(&path, options.file);
+        summary.extend(drive.map(drive_summary).into_iter().flatten());
+        Ok(VfioRehearsal { facts, ranges, engine, drive, lines, summary })
     }
 
     /// What a run does before and beside its plans, one sentence each.
@@ -107,11 +114,37 @@ impl VfioRehearsal {
         self.lines.clone()
     }
 
+    fn reads(&self, plan: &Plan) -> Option<Result<DrivePlan, Refusal>> {
+        drive_plan::of(plan, self.drive.as_ref()?)
+    }
+
     fn dma(&self, plan: &Plan) -> Option<Result<DmaPlan, Refusal>> {
         let (engine, interrupts) = self.engine.as_ref()?;
         let (interrupts, cores) = (*interrupts, self.facts.cores);
         dma_plan::of(plan, &dma_plan::Limits { engine, interrupts, mapped_bytes: MAPPED, cores })
     }
+}
+
+/// Registers, commands and memory of a drive, in words.
+fn drive_summary(limits: DriveLimits) -> Vec<String> {
+    let host = "host memory: at most {} at once, in pages of 2 MiB if the system has reserved them, else of 4 KiB; mapped while the \
+                drive is identified and while a plan runs";
+    vec![
+        format!(
+            "NVMe drive, registers in BAR{}: CAP and CSTS (loaded), CC, AQA, ASQ, ACQ and the doorbells of two queue pairs (stored)",
+            drive::BAR
+        ),
+        "commands: Identify, Create I/O Completion Queue, Create I/O Submission Queue, Read and Flush of the first active namespace; \
+         no command that writes to the medium"
+            .to_owned(),
+        format!(
+            "size of logical blocks, size of the namespace and largest transfer are known when the drive has been identified; sizes that \
+             do not fit are refused then; at most {} outstanding commands",
+            limits.depth
+        ),
+        host.replacen("{}", &format_size(limits.mapped_bytes), 1),
+        "bus mastering: on while the drive is identified and while a plan runs, and off afterwards".to_owned(),
+    ]
 }
 
 /// Registers of an engine, in words.
@@ -161,6 +194,9 @@ impl Machine for VfioRehearsal {
     }
 
     fn supports(&self, plan: &Plan) -> Result<(), Unsupported> {
+        if let Some(asked) = self.reads(plan) {
+            return asked.map(drop).map_err(|refusal| refusal.into_unsupported(&self.facts));
+        }
         match (self.dma(plan), &self.ranges) {
             (Some(asked), _) => asked.map(drop).map_err(|refusal| refusal.into_unsupported(&self.facts)),
             (None, Some(ranges)) if map_unmap(plan).is_none() => ranges.supports(plan),
@@ -170,14 +206,24 @@ impl Machine for VfioRehearsal {
 
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
         let dma = self.dma(plan).transpose().map_err(|refusal| refusal.into_error(&self.facts))?;
-        if let (None, None, Some(ranges)) = (&dma, map_unmap(plan), &mut self.ranges) {
+        let reads = self.reads(plan).transpose().map_err(|refusal| refusal.into_error(&self.facts))?;
+        if let (None, None, None, Some(ranges)) = (&reads, &dma, map_unmap(plan), &mut self.ranges) {
             return ranges.run(plan, samples);
         }
         samples.clear();
         while samples.wants_more() {
             samples.keep(Sample { issue: Self::SAMPLE, delivered: Self::SAMPLE }, None);
         }
-        if let Some(DmaPlan { transfer, completion, .. }) = dma {
+        if let Some(DrivePlan { transfer, depth, .. }) = reads {
+            let (from, to) = (transfer.window.offset, transfer.window.offset + transfer.window.len.max(transfer.bytes));
+            self.lines.add(format!(
+                "reads of the drive: {} x {} per iteration, at most {depth} outstanding, to offsets {from:#x} to {:#x} of the mapped \
+                 memory; each block is read once more at the end, and compared",
+                transfer.count,
+                format_size(transfer.bytes),
+                to - 1
+            ));
+        } else if let Some(DmaPlan { transfer, completion, .. }) = dma {
             let by = if completion == Completion::Interrupt { "the end by interrupt" } else { "the end by polling" };
             let (from, to) = (transfer.window.offset, transfer.window.offset + transfer.window.len.max(transfer.bytes));
             let direction = if transfer.verb == Verb::Load { "from" } else { "to" };

@@ -24,7 +24,7 @@ use std::time::Duration;
 /// Bytes of a page.
 const PAGE: u64 = 4096;
 /// Time within which the kernel reports a fault.
-const REPORT: Duration = Duration::from_millis(100);
+pub(super) const REPORT: Duration = Duration::from_millis(100);
 
 /// The parts of a machine that a run of DMA uses.
 pub(super) struct Bench<'a> {
@@ -294,7 +294,7 @@ impl Bench<'_> {
 const CHUNK: u64 = 4096;
 
 /// Fills the memory up to `len` with data that differ from run to run and from chunk to chunk.
-fn fill(pages: &mut HostPages, len: u64, seed: u64) {
+pub(super) fn fill(pages: &mut HostPages, len: u64, seed: u64) {
     let mut chunk = vec![0; CHUNK as usize];
     for at in (0..len).step_by(CHUNK as usize) {
         pattern::fill(&mut chunk, chunk_seed(seed, at));
@@ -322,7 +322,7 @@ fn filled(at: u64, len: u64, seed: u64) -> Vec<u8> {
 }
 
 /// Offset of the first byte from `from` to `to` that differs from those of [`fill`].
-fn changed(pages: &HostPages, from: u64, to: u64, seed: u64) -> Option<u64> {
+pub(super) fn changed(pages: &HostPages, from: u64, to: u64, seed: u64) -> Option<u64> {
     let mut next = from;
     while next < to {
         let count = CHUNK.min(to - next);

@@ -42,6 +42,13 @@ impl VfioMachine {
     pub fn attachment(&self) -> Option<&Attachment> {
         match self.never {}
     }
+    pub fn read_drive(&mut self, _: u64, _: u64, _: u32, _: &mut [u8]) -> Result<(), MachineError> {
+        match self.never {}
+    }
+    #[must_use]
+    pub fn reads_a_drive(&self) -> bool {
+        match self.never {}
+    }
     #[must_use]
     pub fn mappings(&self) -> &[Mapping] {
         match self.never {}

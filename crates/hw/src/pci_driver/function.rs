@@ -111,9 +111,17 @@ impl PciFunction {
         Ok(Some(text.trim().to_owned()).filter(|name| !name.is_empty() && name != "(null)"))
     }
 
+    /// Class code: base class, sub-class and programming interface, as six hexadecimal digits.
+    ///
+    /// # Errors
+    /// [`DriverError::Os`] if the kernel does not report it.
+    pub fn class(&self) -> Result<String, DriverError> {
+        Ok(self.text("class")?.trim().trim_start_matches("0x").to_owned())
+    }
+
     /// Fails if the function is a bridge.
     pub(super) fn check_endpoint(&self) -> Result<(), DriverError> {
-        let class = self.text("class")?.trim().trim_start_matches("0x").to_owned();
+        let class = self.class()?;
         if class.starts_with(BRIDGE) {
             return Err(DriverError::Bridge { function: self.address, class });
         }

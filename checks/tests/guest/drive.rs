@@ -1,0 +1,230 @@
+//! An NVMe drive behind VFIO: reads by its own queues, compared with the image behind it.
+
+use crate::guest::{Guest, Hardware};
+use lanemark_checks::lanemark;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Devices of the guest for drives:
+///
+/// | address | device |
+/// | --- | --- |
+/// | 00:05.0 | nvme with logical blocks of 512 B: 8 MiB, the file `image` on the outside |
+/// | 00:06.0 | nvme with logical blocks of 4 KiB: 1 MiB, the file `small` on the outside; BAR2 is a controller memory buffer |
+/// | 00:07.0 | nvme without a namespace |
+const DEVICES: &[&str] = &[
+    "-device intel-iommu,intremap=on,caching-mode=on",
+    "-drive if=none,id=image,format=raw,file={folder}/image",
+    "-device nvme,addr=0x5,serial=first,drive=image",
+    "-drive if=none,id=small,format=raw,file={folder}/small",
+    "-device nvme,addr=0x6,serial=second,drive=small,logical_block_size=4096,physical_block_size=4096,cmb_size_mb=1,legacy-cmb=on",
+    "-device nvme,addr=0x7,serial=third",
+];
+
+const DRIVE: &str = "0000:00:05.0";
+const SMALL: &str = "0000:00:06.0";
+const EMPTY: &str = "0000:00:07.0";
+
+/// Bytes of an image: each word of 8 B is different.
+fn image(bytes: usize) -> Vec<u8> {
+    (0..bytes as u64 / 8).flat_map(|word| word.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes()).collect()
+}
+
+const IMAGE: usize = 8 << 20;
+
+/// The guest that the tests of drives share, one test at a time.
+fn shared() -> MutexGuard<'static, Guest> {
+    static GUEST: OnceLock<Mutex<Guest>> = OnceLock::new();
+    let guest = GUEST.get_or_init(|| {
+        let hardware = Hardware { devices: DEVICES, kernel: "" };
+        let programs = [lanemark(), Path::new(env!("CARGO_BIN_EXE_read-drive"))];
+        Mutex::new(Guest::boot(&hardware, &programs, |folder| {
+            fs::write(folder.join("image"), image(IMAGE)).unwrap();
+            fs::write(folder.join("small"), image(1 << 20)).unwrap();
+        }))
+    });
+    // A failed test leaves the guest usable.
+    guest.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether a function may be bus master, and its driver.
+fn state(guest: &mut Guest, function: &str) -> (bool, String) {
+    let folder = format!("/sys/bus/pci/devices/{function}");
+    let command = guest.expect(&format!("xxd -s 4 -l 1 -p {folder}/config"));
+    let command = u8::from_str_radix(command.trim(), 16).unwrap();
+    let driver = guest.expect(&format!("basename $(readlink {folder}/driver)"));
+    (command & 4 != 0, driver.trim().to_owned())
+}
+
+/// A bench of a drive that is bound for it, which must succeed: its record.
+fn record(guest: &mut Guest, arguments: &str) -> Value {
+    guest.expect(&format!("lanemark bench --bind vfio-pci {arguments} --record drive.json >/dev/null"));
+    serde_json::from_str(&guest.expect("cat drive.json")).unwrap()
+}
+
+/// Binds a drive to VFIO while `then` runs.
+fn behind_vfio(guest: &mut Guest, drive: &str, then: impl FnOnce(&mut Guest)) {
+    guest.expect(&format!("lanemark bind {drive}"));
+    then(guest);
+    assert_eq!(state(guest, drive), (false, "vfio-pci".to_owned()), "no bus master after a run");
+    guest.expect(&format!("lanemark unbind {drive}"));
+}
+
+pub fn reads_of_every_size_and_depth_return_the_bytes_of_the_image() {
+    let mut guest = shared();
+    // The kernel's view of the same drive, by its own driver.
+    guest.expect("dd if=/dev/nvme0n1 of=kernel bs=1M count=2 2>/dev/null; dd if=kernel of=middle bs=512 skip=7 count=512 2>/dev/null");
+    behind_vfio(&mut guest, DRIVE, |guest| {
+        for (command_bytes, depth) in
+            [(512, 1), (4096, 2), (4608, 3), (8192, 4), (12288, 5), (65536, 6), (131_072, 7), (524_288, 8)]
+        {
+            let count = command_bytes * 4;
+            guest.expect(&format!("read-drive {DRIVE} 0 {count} {command_bytes} {depth} >read && dd if=kernel bs=512 count={} 2>/dev/null | cmp - read", count / 512));
+        }
+        for depth in 1..=8 {
+            guest.expect(&format!("read-drive {DRIVE} 3584 262144 512 {depth} >read && cmp middle read"));
+        }
+        let block = guest.expect(&format!("read-drive {DRIVE} {} 512 512 1 | xxd -p | tr -d '\\n'", IMAGE - 512));
+        let block: Vec<u8> = (0..512).map(|n| u8::from_str_radix(&block[2 * n..2 * n + 2], 16).unwrap()).collect();
+        assert!(block == image(IMAGE)[IMAGE - 512..], "the last block");
+    });
+    assert!(fs::read(guest.file("image")).unwrap() == image(IMAGE), "the drive was written to");
+}
+
+pub fn a_read_beyond_the_end_is_refused_by_the_drive_with_its_status() {
+    let mut guest = shared();
+    behind_vfio(&mut guest, DRIVE, |guest| {
+        let said = guest.run(&format!("read-drive {DRIVE} {IMAGE} 512 512 1"));
+        let words = "the drive refused the command Read: LBA Out of Range (SCT 0x0, SC 0x80)";
+        assert!(said.status == 1 && said.stderr.contains(words), "{said:?}");
+        let said = guest.run(&format!("read-drive {DRIVE} 0 1048576 1048576 1"));
+        assert!(said.status == 1 && said.stderr.contains("a command of this drive moves at most 512KiB"), "{said:?}");
+        // The drive works afterwards.
+        guest.expect(&format!("read-drive {DRIVE} 0 512 512 1"));
+    });
+}
+
+pub fn a_drive_answers_questions_about_dma_writes_and_names_the_rest() {
+    let mut guest = shared();
+    let questions =
+        "dma_write_bandwidth,doorbell_to_completion,dma_read_latency,dma_write_read_latency,interrupt_latency";
+    let more = "--sizes 512,4KiB,12KiB,1MiB --budget 0.5";
+    let found = record(&mut guest, &format!("--on {DRIVE} --question {questions} {more}"));
+    assert_eq!(state(&mut guest, DRIVE).1, "nvme", "its driver as before");
+    let target = &found["targets"][0];
+    assert_eq!((&target["kind"], &target["card"]["driver"]), (&json!("emulated"), &json!("vfio-pci")));
+    assert!(target["summary"].to_string().contains("NVMe drive QEMU NVMe Ctrl"), "{target}");
+    let answers = found["answers"].as_array().unwrap();
+    for (question, sizes) in
+        [("dma_write_bandwidth", [512, 4096, 12288]), ("doorbell_to_completion", [512, 4096, 12288])]
+    {
+        for size in sizes {
+            let answer = answers.iter().find(|answer| answer["question"] == question && answer["size_bytes"] == size);
+            let answer = answer.unwrap_or_else(|| panic!("{question} {size}: {}", found["skipped"]));
+            let bytes = &answer["bytes"];
+            assert_eq!(bytes["claimed_bytes"], bytes["confirmed_bytes"], "{question} {size}: {answer}");
+            assert!(bytes["confirmed_bytes"].as_u64().unwrap() >= size, "{question} {size}");
+            assert!(!answer["samples_ns"].as_array().unwrap().is_empty(), "{answer}");
+        }
+    }
+    let skipped = found["skipped"].to_string();
+    for words in
+        ["moves at most 512KiB", "no such command is ever sent to a drive", "fetches commands from host memory"]
+    {
+        assert!(skipped.contains(words), "{words}: {skipped}");
+    }
+    assert!(found.to_string().contains("includes the drive's access to its medium"), "{}", found["warnings"]);
+}
+
+pub fn queue_depths_are_outstanding_transfers() {
+    let mut guest = shared();
+    for depth in [1, 2, 8] {
+        let asked =
+            format!("--on {DRIVE} --question dma_write_bandwidth --sizes 4KiB --outstanding {depth} --budget 0.2");
+        let found = record(&mut guest, &asked);
+        let answer = &found["answers"][0];
+        assert_eq!(
+            answer["bytes"]["claimed_bytes"], answer["bytes"]["confirmed_bytes"],
+            "{depth}: {}",
+            found["skipped"]
+        );
+        assert_eq!(answer["method"]["outstanding"], depth, "{answer}");
+    }
+    let asked = "--question dma_write_bandwidth --sizes 4KiB --outstanding 64 --bind vfio-pci";
+    let said = guest.run(&format!("lanemark bench --on {DRIVE} {asked}"));
+    assert!(format!("{}{}", said.stdout, said.stderr).contains("the queues hold 63 outstanding commands"), "{said:?}");
+}
+
+pub fn blocks_of_4_kib_and_a_small_namespace_limit_the_sizes() {
+    let mut guest = shared();
+    let asked = "--question dma_write_bandwidth --sizes 512,4KiB,64KiB --budget 0.5";
+    let found = record(&mut guest, &format!("--on {SMALL} {asked}"));
+    let sizes: Vec<&Value> = found["answers"].as_array().unwrap().iter().map(|answer| &answer["size_bytes"]).collect();
+    assert_eq!(sizes, [4096, 65536], "{}", found["skipped"]);
+    assert!(
+        found["skipped"].to_string().contains("the logical blocks of the namespace have 4KiB"),
+        "{}",
+        found["skipped"]
+    );
+    // The window of 4 MiB is larger than the namespace, so its blocks are read more than once.
+    for answer in found["answers"].as_array().unwrap() {
+        assert_eq!(answer["bytes"]["claimed_bytes"], answer["bytes"]["confirmed_bytes"], "{answer}");
+    }
+    assert!(fs::read(guest.file("small")).unwrap() == image(1 << 20), "the drive was written to");
+}
+
+pub fn a_drive_without_a_namespace_says_so_and_maps_memory() {
+    let mut guest = shared();
+    let found = record(&mut guest, &format!("--on {EMPTY} --question dma_map_cost --sizes 4KiB --budget 0.2"));
+    assert!(found["targets"][0]["summary"].to_string().contains("no active namespace"), "{}", found["targets"]);
+    assert!(!found["answers"].as_array().unwrap().is_empty(), "{}", found["skipped"]);
+}
+
+pub fn a_dry_run_lists_the_commands_of_a_drive_and_changes_nothing() {
+    let mut guest = shared();
+    let before = state(&mut guest, DRIVE);
+    let asked = "--bind vfio-pci --question dma_write_bandwidth --sizes 4KiB --dry-run";
+    let said = guest.expect(&format!("lanemark bench --on {DRIVE} {asked}"));
+    for words in [
+        "echo vfio-pci > /sys/bus/pci/devices/0000:00:05.0/driver_override",
+        "NVMe drive, registers in BAR0",
+        "no command that writes to the medium",
+        "at most 63 outstanding",
+        "reads of the drive: 256 x 4KiB per iteration",
+        "dry run, nothing was accessed",
+    ] {
+        assert!(said.contains(words), "{words}:\n{said}");
+    }
+    assert_eq!(state(&mut guest, DRIVE), before);
+}
+
+pub fn a_controller_memory_buffer_answers_questions_about_loads_and_stores() {
+    let mut guest = shared();
+    let asked = "--bar 2:0..4KiB:storage --question mmio_write_bandwidth,mmio_read_latency --access 8 --sizes 4KiB --budget 0.5";
+    let found = record(&mut guest, &format!("--on {SMALL} {asked}"));
+    let answers = found["answers"].as_array().unwrap();
+    let stored = answers.iter().find(|answer| answer["question"] == "mmio_write_bandwidth");
+    let stored = stored.unwrap_or_else(|| panic!("{}", found["skipped"]));
+    assert_eq!(stored["bytes"], json!({ "claimed_bytes": 4096, "confirmed_bytes": 4096 }));
+    assert!(answers.iter().any(|answer| answer["question"] == "mmio_read_latency"), "{}", found["skipped"]);
+}
+
+pub fn a_signal_ends_the_reads_of_a_drive_and_restores_its_driver() {
+    let mut guest = shared();
+    let asked = "--bind vfio-pci --question dma_write_bandwidth --sizes 4KiB --full --budget 900";
+    guest.expect(&format!("(lanemark bench --on {DRIVE} {asked} >said 2>&1; echo $? >status) >/dev/null 2>&1 &"));
+    let master = format!("$(( 0x$(xxd -s 4 -l 1 -p /sys/bus/pci/devices/{DRIVE}/config) & 4 ))");
+    let is_bound = format!("[ \"$(basename $(readlink /sys/bus/pci/devices/{DRIVE}/driver))\" = vfio-pci ]");
+    let runs = format!("{{ {is_bound} && [ {master} -ne 0 ]; }}");
+    guest.expect(&format!("rm -f status; for i in $(seq 600); do {runs} && break; sleep 0.1; done; {runs}"));
+    guest.expect("kill -TERM $(pidof lanemark)");
+    let status = guest.expect("for i in $(seq 900); do [ -s status ] && break; sleep 0.1; done; cat status");
+    let said = guest.expect("cat said");
+    assert!(status.trim() == "130" && said.contains("restored; driver now: nvme"), "{status} {said}");
+    // The drive works afterwards.
+    behind_vfio(&mut guest, DRIVE, |guest| {
+        guest.expect(&format!("read-drive {DRIVE} 0 4096 4096 1 >/dev/null"));
+    });
+}

@@ -1,0 +1,250 @@
+//! Check of plans with DMA against an NVMe drive: its reads, or the reason for a refusal.
+
+use crate::nvme::{MOST_BYTES, MOST_DEPTH, Namespace};
+use crate::x86::refusal::Refusal;
+use lanemark_machine::{
+    Completion, CoreWork, Descriptors, DmaCall, EngineJob, EngineWork, HostMemory, Lane, Partner, Pattern, Plan, Share,
+    Task, Transfer, Verb, Window, Work,
+};
+use lanemark_units::format_size;
+
+/// Reads of a drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct DrivePlan {
+    /// Index of the core that submits them.
+    pub(super) core: u32,
+    pub(super) transfer: Transfer,
+    /// Most outstanding commands.
+    pub(super) depth: u32,
+}
+
+/// Properties of a drive that decide which plans it can run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DriveLimits {
+    pub(super) namespace: Namespace,
+    /// Largest transfer.
+    pub(super) most_bytes: u64,
+    pub(super) depth: u32,
+    pub(super) mapped_bytes: u64,
+    pub(super) cores: u32,
+}
+
+impl DriveLimits {
+    /// Limits before a drive is identified: the smallest blocks, and no others that a drive may have.
+    pub(super) const fn unidentified(mapped_bytes: u64, cores: u32) -> DriveLimits {
+        let namespace = Namespace { id: 1, blocks: u64::MAX >> 9, block_bytes: 512, metadata_bytes: 0 };
+        DriveLimits { namespace, most_bytes: MOST_BYTES, depth: MOST_DEPTH, mapped_bytes, cores }
+    }
+
+    /// Largest transfer of a controller with this limit, by its data pointers.
+    pub(super) fn most_bytes(limit: Option<u64>) -> u64 {
+        limit.unwrap_or(MOST_BYTES).min(MOST_BYTES)
+    }
+}
+
+/// The plan of one iteration that reads `len` bytes by commands of `bytes` bytes.
+pub(super) fn whole(bytes: u64, len: u64, depth: u32) -> Plan {
+    let window = Window { offset: 0, len, pattern: Pattern::Sequential };
+    let (verb, partner, outstanding) = (Verb::Store, Partner::Host, Some(depth));
+    let count = len.div_ceil(bytes.max(1));
+    Plan::new(vec![EngineJob::Transfer(Transfer { card: 0, verb, partner, bytes, count, window, outstanding })], 1)
+}
+
+/// The reads of a plan with DMA; `None` for other work.
+pub(super) fn of(plan: &Plan, limits: &DriveLimits) -> Option<Result<DrivePlan, Refusal>> {
+    let asked = match &plan.work {
+        Work::Engines(work) => engines(work, limits),
+        Work::Cores(CoreWork { lanes, before }) if plan.work.dma_calls().next().is_some() => match lanes.as_slice() {
+            [Lane { core, task: Task::DmaCall(call) }] if before.is_empty() => self::call(*core, call),
+            _ => refused("driver calls of several cores", "the drive has one I/O queue pair"),
+        },
+        Work::Relay(_) => refused("a relay by cards", "one drive is open"),
+        Work::Cores(_) | Work::Exchange(_) | Work::Queue(_) => return None,
+    };
+    let checked = plan.check().map_err(|impossible| Refusal::new(impossible.what, impossible.because));
+    Some(checked.and(asked).and_then(|asked| fits(asked, limits)))
+}
+
+fn refused<T>(what: impl Into<String>, because: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal::new(what, because))
+}
+
+fn engines(work: &EngineWork, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
+    let transfer = match work.jobs.as_slice() {
+        [EngineJob::Transfer(transfer)] => *transfer,
+        [EngineJob::WriteRead(_)] => return refused("writes that are followed by reads", NO_WRITES),
+        [EngineJob::OnChannels(dealt)] => {
+            return refused(format!("{} channels of a card", dealt.channels), "the drive has one I/O queue pair");
+        }
+        jobs => {
+            return refused(
+                format!("{} jobs of devices", jobs.len()),
+                "one drive is open, which only reads its medium",
+            );
+        }
+    };
+    if work.memory != HostMemory::default() {
+        return refused(
+            "this cache state or socket of host memory",
+            "its memory was written by a core of its own socket",
+        );
+    }
+    let depth = transfer.outstanding.unwrap_or(limits.depth);
+    Ok(DrivePlan { core: 0, transfer, depth })
+}
+
+/// Reason for the refusal of DMA reads of host memory.
+const NO_WRITES: &str = "they need commands that write to the medium, and no such command is ever sent to a drive";
+
+fn call(core: u32, call: &DmaCall) -> Result<DrivePlan, Refusal> {
+    let DmaCall { transfer, channel, share, descriptors, completion } = *call;
+    match share {
+        Share::Doorbell => {}
+        Share::Call => return refused("a call of a kernel driver", "the queues are in this program"),
+        Share::List => return refused("a list that is built by the call", "commands are prepared in advance"),
+    }
+    if descriptors != Descriptors::Fetched {
+        return refused("descriptors that a core writes to the device", "a drive fetches commands from host memory");
+    }
+    if channel != 0 {
+        return refused(format!("channel {channel} of a card"), "the drive has one I/O queue pair, counted from 0");
+    }
+    match completion {
+        Completion::Flag => Ok(DrivePlan { core, transfer, depth: 1 }),
+        Completion::Register => refused("a register that shows the end", "a drive writes completions to host memory"),
+        Completion::Interrupt => refused("an interrupt at the end of a transfer", "completions are polled"),
+    }
+}
+
+/// Checks a transfer against the drive and the mapped memory.
+fn fits(asked: DrivePlan, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
+    let Transfer { card, verb, partner, bytes, window, .. } = asked.transfer;
+    let DriveLimits { namespace, most_bytes, depth, mapped_bytes, cores } = *limits;
+    if card != 0 || partner != Partner::Host {
+        return refused("DMA between cards", "one drive is open");
+    }
+    if verb == Verb::Load {
+        return refused("DMA reads of host memory", NO_WRITES);
+    }
+    if asked.core >= cores {
+        return refused(format!("core {}", asked.core), format!("{cores} cores are usable, counted from 0"));
+    }
+    let block = namespace.block_bytes;
+    let size = || format!("a transfer of {}", format_size(bytes));
+    if bytes == 0 || !bytes.is_multiple_of(block) {
+        let because =
+            format!("the logical blocks of the namespace have {}, and a read has whole blocks", format_size(block));
+        return refused(size(), because);
+    }
+    if bytes > most_bytes {
+        return refused(size(), format!("a command of this drive moves at most {}", format_size(most_bytes)));
+    }
+    if bytes > namespace.bytes() {
+        return refused(size(), format!("the namespace has {}", format_size(namespace.bytes())));
+    }
+    if asked.depth > depth {
+        return refused(
+            format!("{} outstanding transfers", asked.depth),
+            format!("the queues hold {depth} outstanding commands"),
+        );
+    }
+    // Source: NVM Express Base Specification 2.0, 4.1.1: the offset of the first PRP entry is a multiple of 4 B.
+    if !window.offset.is_multiple_of(4) || !window.step(bytes).is_multiple_of(4) {
+        return refused(
+            format!("transfers at offsets such as {}", window.place(1, bytes)),
+            "a drive needs multiples of 4 B",
+        );
+    }
+    let end = window.offset.checked_add(window.len.max(bytes));
+    if end.is_none_or(|end| end > mapped_bytes) {
+        let because = format!("{} can be mapped", format_size(mapped_bytes));
+        return refused(format!("a window of {} of host memory", format_size(window.len)), because);
+    }
+    Ok(asked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lanemark_units::MemoryType;
+
+    fn limits() -> DriveLimits {
+        let namespace = Namespace { id: 1, blocks: 256, block_bytes: 512, metadata_bytes: 0 };
+        DriveLimits { namespace, most_bytes: 64 << 10, depth: 63, mapped_bytes: 1 << 20, cores: 1 }
+    }
+
+    fn transfer(bytes: u64) -> Transfer {
+        let window = Window { offset: 0, len: 1 << 20, pattern: Pattern::Sequential };
+        Transfer { card: 0, verb: Verb::Store, partner: Partner::Host, bytes, count: 2, window, outstanding: None }
+    }
+
+    fn verdict(plan: &Plan, limits: &DriveLimits) -> String {
+        match of(plan, limits).unwrap() {
+            Ok(asked) => format!("depth {}", asked.depth),
+            Err(Refusal::Unsupported { what, because }) => format!("{what}: {because}"),
+            Err(Refusal::OutOfRange(_)) => "out of range".to_owned(),
+        }
+    }
+
+    fn of_transfer(transfer: Transfer) -> String {
+        verdict(&Plan::new(vec![EngineJob::Transfer(transfer)], 1), &limits())
+    }
+
+    #[test]
+    fn a_transfer_has_whole_blocks_up_to_the_limit_of_the_drive() {
+        assert_eq!(of_transfer(transfer(512)), "depth 63");
+        assert_eq!(of_transfer(transfer(64 << 10)), "depth 63");
+        assert!(of_transfer(transfer(513)).contains("513B: the logical blocks of the namespace have 512B"));
+        assert!(of_transfer(transfer(64)).contains("whole blocks"));
+        assert!(of_transfer(transfer((64 << 10) + 512)).contains("moves at most 64KiB"));
+        let small = Namespace { blocks: 8, ..limits().namespace };
+        let plan = |bytes| Plan::new(vec![EngineJob::Transfer(transfer(bytes))], 1);
+        assert_eq!(verdict(&plan(4096), &DriveLimits { namespace: small, ..limits() }), "depth 63");
+        assert!(verdict(&plan(4608), &DriveLimits { namespace: small, ..limits() }).contains("the namespace has 4KiB"));
+    }
+
+    #[test]
+    fn reads_of_host_memory_are_refused_because_they_would_write_to_the_medium() {
+        let read = Transfer { verb: Verb::Load, ..transfer(512) };
+        assert!(of_transfer(read).contains("no such command is ever sent"));
+    }
+
+    #[test]
+    fn as_many_commands_are_outstanding_as_asked_for_up_to_the_depth_of_the_queues() {
+        let of_depth = |depth| of_transfer(Transfer { outstanding: Some(depth), ..transfer(512) });
+        assert_eq!([of_depth(1), of_depth(63)], ["depth 1", "depth 63"]);
+        assert!(of_depth(64).contains("hold 63 outstanding commands"));
+    }
+
+    #[test]
+    fn the_window_is_mapped_and_its_places_are_multiples_of_4_b() {
+        let at = |offset, len| {
+            let window = Window { offset, len, pattern: Pattern::Sequential };
+            of_transfer(Transfer { window, ..transfer(512) })
+        };
+        assert_eq!(at(4, (1 << 20) - 4), "depth 63");
+        assert!(at(4, 1 << 20).contains("1MiB can be mapped"));
+        assert!(at(2, 4096).contains("multiples of 4 B"));
+    }
+
+    #[test]
+    fn a_call_rings_a_doorbell_and_polls_a_flag() {
+        let call = DmaCall {
+            transfer: transfer(4096),
+            channel: 0,
+            share: Share::Doorbell,
+            descriptors: Descriptors::Fetched,
+            completion: Completion::Flag,
+        };
+        let said = |call: DmaCall| verdict(&Plan::new(call, 1), &limits());
+        assert_eq!(said(call), "depth 1");
+        for (other, words) in [
+            (DmaCall { completion: Completion::Register, ..call }, "a register"),
+            (DmaCall { completion: Completion::Interrupt, ..call }, "an interrupt"),
+            (DmaCall { descriptors: Descriptors::Written(MemoryType::Uc), ..call }, "fetches commands"),
+            (DmaCall { channel: 1, ..call }, "channel 1"),
+        ] {
+            assert!(said(other).contains(words), "{words}: {}", said(other));
+        }
+    }
+}

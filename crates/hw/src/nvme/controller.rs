@@ -1,0 +1,313 @@
+//! A controller: enabling, identification, its I/O queue pair, and disabling.
+
+use super::command::Command;
+use super::error::NvmeError;
+use super::identify::{ControllerData, Namespace, first_active};
+use super::memory::{Bar, DmaMemory, PAGE};
+use super::queue::{ENTRIES, QueuePair};
+use super::register::{self, ACQ, AQA, ASQ, CAP, CC, CSTS, Capabilities, ENABLE, FATAL, READY};
+use std::time::{Duration, Instant};
+
+/// Memory for queues and for the data of Identify.
+pub(crate) const QUEUE_BYTES: u64 = 5 * PAGE;
+
+/// Pages of the memory for queues, in this order.
+const ADMIN: [u64; 2] = [0, PAGE];
+const IO: [u64; 2] = [2 * PAGE, 3 * PAGE];
+const DATA: u64 = 4 * PAGE;
+
+/// Longest time of an admin command; Linux waits as long (`admin_timeout` of its driver).
+const ADMIN_TIME: Duration = Duration::from_mins(1);
+/// Pause between two looks at CSTS.
+const PAUSE: Duration = Duration::from_millis(1);
+/// Number of the I/O queue pair.
+const QUEUE: u16 = 1;
+
+/// An enabled controller, until [`disable`](Controller::disable) or until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Controller<'a, B: Bar, M: DmaMemory> {
+    bar: &'a B,
+    memory: &'a M,
+    /// Offset of the memory for queues.
+    at: u64,
+    capabilities: Capabilities,
+    admin: QueuePair,
+    io: Option<QueuePair>,
+    is_enabled: bool,
+}
+
+impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
+    /// Disables and enables a controller. Its queues are in the [`QUEUE_BYTES`] of `memory` from `at`, a multiple of a page, on.
+    ///
+    /// # Errors
+    /// [`NvmeError`] of a controller that does not become ready.
+    pub(crate) fn enable(bar: &'a B, memory: &'a M, at: u64) -> Result<Controller<'a, B, M>, NvmeError> {
+        let capabilities = Capabilities(register::load(bar, CAP)?);
+        if capabilities.0 == u64::MAX {
+            return Err(NvmeError::Gone);
+        }
+        if !capabilities.has_nvm() {
+            return Err(NvmeError::Unsupported("the controller has no NVM command set (CAP.CSS)"));
+        }
+        if capabilities.least_page() > PAGE {
+            return Err(NvmeError::Unsupported("the controller has no pages of 4 KiB (CAP.MPSMIN)"));
+        }
+        let places = |pages: [u64; 2]| pages.map(|page| at + page);
+        let admin = QueuePair::new(0, entries(capabilities), places(ADMIN), capabilities);
+        let mut controller = Controller { bar, memory, at, capabilities, admin, io: None, is_enabled: false };
+        controller.set_enabled(false)?;
+        for word in (at..at + QUEUE_BYTES).step_by(8) {
+            memory.store(word, 0);
+        }
+        let size = u64::from(entries(capabilities) - 1);
+        register::store(bar, AQA, size << 16 | size)?;
+        let [submissions, completions] = places(ADMIN).map(|place| memory.iova(place));
+        register::store(bar, ASQ, submissions)?;
+        register::store(bar, ACQ, completions)?;
+        controller.is_enabled = true;
+        controller.set_enabled(true)?;
+        Ok(controller)
+    }
+
+    /// Sets CC.EN and waits until CSTS.RDY follows.
+    fn set_enabled(&self, is_enabled: bool) -> Result<(), NvmeError> {
+        register::store(self.bar, CC, if is_enabled { ENABLE } else { 0 })?;
+        let after_ms = self.capabilities.ready_ms();
+        let end = Instant::now() + Duration::from_millis(after_ms);
+        loop {
+            let csts = register::load(self.bar, CSTS)?;
+            if csts == u64::from(u32::MAX) {
+                return Err(NvmeError::Gone);
+            }
+            if is_enabled && csts & FATAL != 0 {
+                return Err(NvmeError::Fatal(csts));
+            }
+            if (csts & READY != 0) == is_enabled {
+                return Ok(());
+            }
+            if Instant::now() > end {
+                let wanted = if is_enabled { "ready" } else { "idle" };
+                return Err(NvmeError::NotReady { wanted, after_ms, csts });
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Disables the controller, which ends its DMA.
+    ///
+    /// # Errors
+    /// [`NvmeError::NotReady`] if it stays enabled: then only a reset ends its DMA.
+    pub(crate) fn disable(mut self) -> Result<(), NvmeError> {
+        self.is_enabled = false;
+        self.set_enabled(false)
+    }
+
+    /// Runs an admin command.
+    fn admin(&mut self, command: &Command) -> Result<(), NvmeError> {
+        self.admin.submit(self.bar, self.memory, command)?;
+        let (end, command) = (Instant::now() + ADMIN_TIME, command.name);
+        let after_ms = ADMIN_TIME.as_millis() as u64;
+        let mut check = || {
+            let csts = register::load(self.bar, CSTS)?;
+            match csts {
+                _ if csts == u64::from(u32::MAX) => Err(NvmeError::Gone),
+                _ if csts & FATAL != 0 => Err(NvmeError::Fatal(csts)),
+                _ if Instant::now() > end => Err(NvmeError::NoCompletion { command, after_ms }),
+                _ => Ok(()),
+            }
+        };
+        self.admin.wait(self.bar, self.memory, &mut check)
+    }
+
+    /// The page that Identify has filled.
+    fn data(&self) -> Vec<u8> {
+        let at = self.at + DATA;
+        (at..at + PAGE).step_by(8).flat_map(|word| self.memory.load(word).to_le_bytes()).collect()
+    }
+
+    /// Identifies the controller and its first active namespace; `None` if it has none.
+    ///
+    /// # Errors
+    /// [`NvmeError`] of a command.
+    pub(crate) fn identify(&mut self) -> Result<(ControllerData, Option<Namespace>), NvmeError> {
+        let to = self.memory.iova(self.at + DATA);
+        self.admin(&Command::identify_controller(to))?;
+        let controller = ControllerData::of(&self.data(), self.capabilities.least_page());
+        self.admin(&Command::active_namespaces(to))?;
+        let Some(id) = first_active(&self.data()) else { return Ok((controller, None)) };
+        self.admin(&Command::identify_namespace(id, to))?;
+        let namespace = Namespace::of(id, &self.data());
+        let namespace = namespace.ok_or(NvmeError::Unsupported("the format of the namespace is invalid"))?;
+        if namespace.metadata_bytes > 0 {
+            return Err(NvmeError::Unsupported("the logical blocks of the namespace have metadata"));
+        }
+        Ok((controller, Some(namespace)))
+    }
+
+    /// Creates the I/O queue pair; returns its depth.
+    ///
+    /// # Errors
+    /// [`NvmeError`] of a command.
+    pub(crate) fn create_queues(&mut self) -> Result<u32, NvmeError> {
+        let entries = entries(self.capabilities);
+        let places = IO.map(|page| self.at + page);
+        let [submissions, completions] = places.map(|place| self.memory.iova(place));
+        self.admin(&Command::create_completions(QUEUE, entries, completions))?;
+        self.admin(&Command::create_submissions(QUEUE, entries, submissions))?;
+        let io = self.io.insert(QueuePair::new(QUEUE, entries, places, self.capabilities));
+        Ok(io.depth())
+    }
+
+    /// Runs the commands of `next` with at most `depth` outstanding, until it returns `None` and all have completed.
+    /// `check` is called during long waits, and ends them with an error.
+    ///
+    /// # Errors
+    /// [`NvmeError`] of the first command that fails, and of `check`.
+    #[inline]
+    pub(crate) fn run(
+        &mut self,
+        depth: u32,
+        mut next: impl FnMut() -> Option<Command>,
+        check: &mut impl FnMut() -> Result<(), NvmeError>,
+    ) -> Result<(), NvmeError> {
+        let Some(io) = &mut self.io else { return Err(NvmeError::Unsupported("there is no I/O queue")) };
+        let depth = depth.clamp(1, io.depth());
+        while let Some(command) = next() {
+            if io.outstanding() == depth {
+                io.wait(self.bar, self.memory, check)?;
+            }
+            io.submit(self.bar, self.memory, &command)?;
+        }
+        while io.outstanding() > 0 {
+            io.wait(self.bar, self.memory, check)?;
+        }
+        Ok(())
+    }
+
+    /// Name of an outstanding I/O command.
+    pub(crate) fn waiting_for(&self) -> &'static str {
+        self.io.as_ref().map_or("", QueuePair::waiting_for)
+    }
+}
+
+impl<B: Bar, M: DmaMemory> Drop for Controller<'_, B, M> {
+    fn drop(&mut self) {
+        if self.is_enabled {
+            // Whoever must know whether its DMA has ended calls `disable`.
+            let _ = self.set_enabled(false);
+        }
+    }
+}
+
+/// Entries of each queue.
+fn entries(capabilities: Capabilities) -> u16 {
+    // A queue has at least two entries.
+    capabilities.most_entries().clamp(2, u64::from(ENTRIES)) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fake::{Fake, FakeMemory, Fault};
+    use super::super::{list_bytes, pointers};
+    use super::*;
+
+    /// Offsets of the queues, of a list and of data in the memory.
+    const QUEUES: u64 = 0;
+    const LIST: u64 = QUEUE_BYTES;
+    const PLACE: u64 = QUEUE_BYTES + PAGE;
+
+    fn memory() -> FakeMemory {
+        FakeMemory::new(PLACE + (64 << 10))
+    }
+
+    fn never() -> Result<(), NvmeError> {
+        Err(NvmeError::Ended)
+    }
+
+    #[test]
+    fn reads_of_every_size_return_the_bytes_of_the_blocks() {
+        let memory = memory();
+        let fake = Fake::new(&memory, Fault::None);
+        let mut controller = Controller::enable(&fake, &memory, QUEUES).unwrap();
+        let (data, namespace) = controller.identify().unwrap();
+        assert_eq!((data.model.as_str(), data.most_bytes), ("FAKE", Some(512 << 10)));
+        let namespace = namespace.unwrap();
+        assert_eq!((namespace.id, namespace.blocks, namespace.block_bytes), (5, Fake::BLOCKS, 512));
+        assert_eq!(controller.create_queues().unwrap(), 63);
+        for bytes in [512, 4096, 8192, 12288, 64 << 10] {
+            assert!(list_bytes(bytes) <= PAGE);
+            let to = pointers(&memory, PLACE, bytes, LIST);
+            let mut once = Some(Command::read(namespace.id, 3, (bytes / 512) as u32, to));
+            controller.run(1, || once.take(), &mut never).unwrap();
+            assert_eq!(memory.bytes(PLACE, bytes), Fake::image(3 * 512, bytes), "{bytes}");
+        }
+        controller.disable().unwrap();
+        assert!(!fake.is_enabled());
+    }
+
+    #[test]
+    fn queues_wrap_and_no_more_than_the_depth_is_outstanding() {
+        for depth in 1..=8 {
+            let memory = memory();
+            // Completions come when the controller has this many commands, and in reverse order.
+            let fake = Fake::new(&memory, Fault::Batches(depth));
+            let mut controller = Controller::enable(&fake, &memory, QUEUES).unwrap();
+            controller.create_queues().unwrap();
+            let mut reads = (0..200 * u64::from(depth)).map(|n| {
+                let to = pointers(&memory, PLACE, 512, LIST);
+                Command::read(5, n % Fake::BLOCKS, 1, to)
+            });
+            controller.run(depth, || reads.next(), &mut never).unwrap();
+            assert_eq!((fake.reads(), fake.most_outstanding()), (200 * u64::from(depth), depth));
+        }
+    }
+
+    #[test]
+    fn a_flush_completes_and_a_read_beyond_the_end_is_named() {
+        let memory = memory();
+        let fake = Fake::new(&memory, Fault::None);
+        let mut controller = Controller::enable(&fake, &memory, QUEUES).unwrap();
+        controller.create_queues().unwrap();
+        let mut run = |command: Command| {
+            let mut once = Some(command);
+            controller.run(1, || once.take(), &mut never)
+        };
+        assert_eq!(run(Command::flush(5)), Ok(()));
+        let to = [memory.iova(PLACE), 0];
+        assert_eq!(run(Command::read(5, Fake::BLOCKS - 1, 1, to)), Ok(()));
+        let said = run(Command::read(5, Fake::BLOCKS, 1, to)).unwrap_err().to_string();
+        assert!(said.contains("refused the command Read: LBA Out of Range (SCT 0x0, SC 0x80)"), "{said}");
+    }
+
+    #[test]
+    fn a_controller_that_is_never_ready_is_an_error_within_its_own_time() {
+        let memory = memory();
+        let fake = Fake::new(&memory, Fault::NeverReady);
+        let said = Controller::enable(&fake, &memory, QUEUES).unwrap_err();
+        assert_eq!(said, NvmeError::NotReady { wanted: "ready", after_ms: 500, csts: 0 });
+        assert!(!fake.is_enabled(), "it is disabled again");
+    }
+
+    #[test]
+    fn a_fatal_status_an_absent_drive_and_a_wrong_completion_are_named() {
+        let memory = memory();
+        for (fault, error) in [(Fault::Fatal, NvmeError::Fatal(2)), (Fault::Gone, NvmeError::Gone)] {
+            let fake = Fake::new(&memory, fault);
+            assert_eq!(Controller::enable(&fake, &memory, QUEUES).unwrap_err(), error);
+        }
+        let fake = Fake::new(&memory, Fault::WrongIdentifier);
+        let mut controller = Controller::enable(&fake, &memory, QUEUES).unwrap();
+        assert_eq!(controller.identify().unwrap_err(), NvmeError::Unknown(9));
+    }
+
+    #[test]
+    fn the_caller_ends_a_wait_for_a_completion_that_never_comes() {
+        let memory = memory();
+        let fake = Fake::new(&memory, Fault::Batches(2));
+        let mut controller = Controller::enable(&fake, &memory, QUEUES).unwrap();
+        controller.create_queues().unwrap();
+        let mut once = Some(Command::flush(5));
+        assert_eq!(controller.run(1, || once.take(), &mut never), Err(NvmeError::Ended));
+        assert_eq!(controller.waiting_for(), "Flush");
+    }
+}

@@ -1,0 +1,46 @@
+//! Errors of a controller.
+
+use super::status::Status;
+use rustix::io::Errno;
+
+/// Error of a controller, without the name of the device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub(crate) enum NvmeError {
+    /// CSTS.RDY did not follow CC.EN.
+    #[error(
+        "the controller did not become {wanted} within {after_ms} ms, the time of CAP.TO (CSTS is {csts:#x}): power-cycle the drive"
+    )]
+    NotReady { wanted: &'static str, after_ms: u64, csts: u64 },
+    /// CSTS.CFS.
+    #[error("the controller reports a fatal status (CSTS is {0:#x}): reset or power-cycle the drive")]
+    Fatal(u64),
+    /// Registers read as all ones.
+    #[error("the registers of the controller read as all ones: the drive was removed, or its link is down")]
+    Gone,
+    /// A property that this code does not handle.
+    #[error("{0}: use another drive")]
+    Unsupported(&'static str),
+    /// A command failed.
+    #[error(
+        "the drive refused the command {command}: {status}; see its error log with: nvme error-log, after restoring its driver"
+    )]
+    Refused { command: &'static str, status: Status },
+    /// No completion came.
+    #[error("the drive did not complete the command {command} within {after_ms} ms: reset or power-cycle it")]
+    NoCompletion { command: &'static str, after_ms: u64 },
+    /// A completion names a command that is not outstanding.
+    #[error("the drive completed the command {0}, which was not outstanding: its firmware is at fault")]
+    Unknown(u16),
+    /// The caller ended the wait.
+    #[error("the wait for the drive was ended")]
+    Ended,
+    /// A register could not be accessed.
+    #[error("accessing a register of the controller failed: {0}")]
+    Os(Errno),
+}
+
+impl From<Errno> for NvmeError {
+    fn from(error: Errno) -> NvmeError {
+        NvmeError::Os(error)
+    }
+}

@@ -1,0 +1,247 @@
+//! A fake controller for tests: registers, queues and a medium in memory.
+
+use super::memory::{Bar, DmaMemory, PAGE};
+use super::queue::{COMPLETION, SUBMISSION};
+use rustix::io::Errno;
+use std::cell::{Cell, RefCell};
+
+/// Host memory that the fake controller reads and writes.
+#[derive(Debug)]
+pub(super) struct FakeMemory(RefCell<Vec<u64>>);
+
+impl FakeMemory {
+    pub(super) const IOVA: u64 = 0x4000_0000;
+
+    pub(super) fn new(bytes: u64) -> FakeMemory {
+        FakeMemory(RefCell::new(vec![u64::MAX; (bytes / 8) as usize]))
+    }
+
+    pub(super) fn bytes(&self, at: u64, len: u64) -> Vec<u8> {
+        (at..at + len).step_by(8).flat_map(|word| self.load(word).to_le_bytes()).collect()
+    }
+
+    /// Stores bytes at an address of the controller.
+    fn put(&self, iova: u64, bytes: &[u8]) {
+        for (place, word) in (iova - FakeMemory::IOVA..).step_by(8).zip(bytes.chunks(8)) {
+            self.store(place, u64::from_le_bytes(word.try_into().unwrap()));
+        }
+    }
+}
+
+impl DmaMemory for FakeMemory {
+    fn load(&self, offset: u64) -> u64 {
+        assert_eq!(offset % 8, 0);
+        self.0.borrow()[(offset / 8) as usize]
+    }
+
+    fn store(&self, offset: u64, value: u64) {
+        assert_eq!(offset % 8, 0);
+        self.0.borrow_mut()[(offset / 8) as usize] = value;
+    }
+
+    fn iova(&self, offset: u64) -> u64 {
+        FakeMemory::IOVA + offset
+    }
+}
+
+/// What is wrong with the controller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fault {
+    None,
+    NeverReady,
+    Fatal,
+    Gone,
+    /// Completions name a command that was not submitted.
+    WrongIdentifier,
+    /// I/O commands complete when this many are outstanding, in reverse order.
+    Batches(u32),
+}
+
+/// A queue of the controller: addresses, entries, and positions.
+#[derive(Clone, Copy, Default, Debug)]
+struct Queue {
+    submissions: u64,
+    completions: u64,
+    entries: u64,
+    head: u64,
+    tail: u64,
+    /// Number of completions so far.
+    completed: u64,
+}
+
+/// The fake controller.
+#[derive(Debug)]
+pub(super) struct Fake<'a> {
+    memory: &'a FakeMemory,
+    fault: Fault,
+    registers: RefCell<Vec<u8>>,
+    queues: RefCell<[Queue; 2]>,
+    waiting: RefCell<Vec<[u64; 8]>>,
+    most_outstanding: Cell<u32>,
+    reads: Cell<u64>,
+}
+
+impl<'a> Fake<'a> {
+    pub(super) const BLOCKS: u64 = 4096;
+    /// CAP: 64 entries, 500 ms, the NVM command set.
+    const CAP: u64 = 1 << 37 | 1 << 24 | 63;
+
+    pub(super) fn new(memory: &'a FakeMemory, fault: Fault) -> Fake<'a> {
+        let mut registers = vec![if fault == Fault::Gone { 0xff } else { 0 }; 0x1010];
+        if fault != Fault::Gone {
+            registers[..8].copy_from_slice(&Fake::CAP.to_le_bytes());
+        }
+        Fake {
+            memory,
+            fault,
+            registers: RefCell::new(registers),
+            queues: RefCell::default(),
+            waiting: RefCell::default(),
+            most_outstanding: Cell::new(0),
+            reads: Cell::new(0),
+        }
+    }
+
+    /// The bytes of the medium.
+    pub(super) fn image(from: u64, len: u64) -> Vec<u8> {
+        (from..from + len).map(|at| (at / 512 * 7 + at % 251) as u8).collect()
+    }
+
+    pub(super) fn is_enabled(&self) -> bool {
+        self.register(0x14) & 1 == 1
+    }
+
+    pub(super) fn reads(&self) -> u64 {
+        self.reads.get()
+    }
+
+    pub(super) fn most_outstanding(&self) -> u32 {
+        self.most_outstanding.get()
+    }
+
+    fn register(&self, at: usize) -> u64 {
+        u32::from_le_bytes(self.registers.borrow()[at..at + 4].try_into().unwrap()).into()
+    }
+
+    fn set(&self, at: usize, value: u64) {
+        self.registers.borrow_mut()[at..at + 4].copy_from_slice(&value.to_le_bytes()[..4]);
+    }
+
+    /// Takes the commands up to the tail of a queue.
+    fn fetch(&self, number: usize) {
+        loop {
+            let queue = &mut self.queues.borrow_mut()[number];
+            if queue.head == queue.tail {
+                break;
+            }
+            let at = queue.submissions + queue.head * SUBMISSION - FakeMemory::IOVA;
+            queue.head = (queue.head + 1) % queue.entries;
+            let command = std::array::from_fn(|n| self.memory.load(at + 8 * n as u64));
+            self.waiting.borrow_mut().push(command);
+        }
+        let waiting = self.waiting.borrow().len() as u32;
+        let batch = if let (1, Fault::Batches(batch)) = (number, self.fault) { batch } else { 1 };
+        if number == 1 {
+            self.most_outstanding.set(self.most_outstanding.get().max(waiting));
+        }
+        if waiting >= batch {
+            let commands = std::mem::take(&mut *self.waiting.borrow_mut());
+            commands.iter().rev().for_each(|command| self.complete(number, command));
+        }
+    }
+
+    fn complete(&self, number: usize, command: &[u64; 8]) {
+        let status = if number == 0 { self.admin(command) } else { self.io(command) };
+        let mut queues = self.queues.borrow_mut();
+        let queue = &mut queues[number];
+        let phase = u64::from((queue.completed / queue.entries).is_multiple_of(2));
+        let at = queue.completions + queue.completed % queue.entries * COMPLETION - FakeMemory::IOVA;
+        queue.completed += 1;
+        let id = if self.fault == Fault::WrongIdentifier { 9 } else { command[0] >> 16 & 0xffff };
+        self.memory.store(at + 8, (status << 17 | phase << 16 | id) << 32 | queue.head);
+    }
+
+    fn admin(&self, command: &[u64; 8]) -> u64 {
+        let mut data = vec![0; PAGE as usize];
+        match (command[0] & 0xff, command[5] & 0xffff) {
+            (6, 1) => {
+                data[24..64].fill(b' ');
+                data[24..28].copy_from_slice(b"FAKE");
+                data[77] = 7;
+            }
+            (6, 2) => data[0] = 5,
+            (6, 0) => {
+                data[..8].copy_from_slice(&Fake::BLOCKS.to_le_bytes());
+                data[130] = 9;
+            }
+            (5, 1) => {
+                self.queues.borrow_mut()[1].completions = command[3];
+                return 0;
+            }
+            (1, 1) => {
+                let queue = &mut self.queues.borrow_mut()[1];
+                (queue.submissions, queue.entries) = (command[3], (command[5] >> 16 & 0xffff) + 1);
+                return 0;
+            }
+            _ => return 1,
+        }
+        self.memory.put(command[3], &data);
+        0
+    }
+
+    fn io(&self, command: &[u64; 8]) -> u64 {
+        let (first, blocks) = (command[5], (command[6] & 0xffff) + 1);
+        match command[0] & 0xff {
+            0 => 0,
+            2 if first + blocks > Fake::BLOCKS => 0x80,
+            2 => {
+                let data = Fake::image(first * 512, blocks * 512);
+                let lead = (PAGE - command[3] % PAGE).min(data.len() as u64) as usize;
+                self.memory.put(command[3], &data[..lead]);
+                let pages: Vec<&[u8]> = data[lead..].chunks(PAGE as usize).collect();
+                for (n, page) in pages.iter().enumerate() {
+                    let list = || self.memory.load(command[4] - FakeMemory::IOVA + 8 * n as u64);
+                    self.memory.put(if pages.len() == 1 { command[4] } else { list() }, page);
+                }
+                self.reads.set(self.reads.get() + 1);
+                0
+            }
+            _ => 1,
+        }
+    }
+}
+
+impl Bar for Fake<'_> {
+    fn load(&self, offset: u64, width: u8) -> Result<u64, Errno> {
+        assert_eq!(width, 4);
+        Ok(self.register(offset as usize))
+    }
+
+    fn store(&self, offset: u64, width: u8, value: u64) -> Result<(), Errno> {
+        assert_eq!(width, 4);
+        self.set(offset as usize, value);
+        match offset {
+            0x14 if value & 1 == 1 => {
+                let address = |at| self.register(at) | self.register(at + 4) << 32;
+                let entries = (self.register(0x24) & 0xfff) + 1;
+                let admin =
+                    Queue { submissions: address(0x28), completions: address(0x30), entries, ..Queue::default() };
+                *self.queues.borrow_mut() = [admin, Queue::default()];
+                let status = match self.fault {
+                    Fault::NeverReady => 0,
+                    Fault::Fatal => 2,
+                    _ => 1,
+                };
+                self.set(0x1c, status);
+            }
+            0x14 if self.fault != Fault::Gone => self.set(0x1c, 0),
+            0x1000 | 0x1008 => {
+                let number = (offset as usize - 0x1000) / 8;
+                self.queues.borrow_mut()[number].tail = value;
+                self.fetch(number);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

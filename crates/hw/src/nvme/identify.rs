@@ -1,0 +1,100 @@
+//! The data of Identify.
+
+/// Properties of a controller. Source: NVM Express Base Specification 2.0, figure "Identify Controller Data Structure".
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ControllerData {
+    /// Model number: bytes 63:24, without trailing spaces.
+    pub(crate) model: String,
+    /// Firmware revision: bytes 71:64.
+    pub(crate) firmware: String,
+    /// Largest transfer in bytes; `None` without a limit. MDTS, byte 77, in pages of the smallest size.
+    pub(crate) most_bytes: Option<u64>,
+}
+
+impl ControllerData {
+    pub(super) fn of(data: &[u8], least_page: u64) -> ControllerData {
+        let text = |from: usize, to: usize| {
+            let bytes = data.get(from..to).unwrap_or(&[]);
+            // Other characters are not permitted, and would change the terminal.
+            let printed = bytes.iter().map(|byte| if matches!(byte, 0x20..=0x7e) { char::from(*byte) } else { ' ' });
+            printed.collect::<String>().trim().to_owned()
+        };
+        let limit = data.get(77).copied().unwrap_or(0);
+        let most_bytes = (limit > 0).then(|| least_page.checked_shl(limit.into()).unwrap_or(u64::MAX));
+        ControllerData { model: text(24, 64), firmware: text(64, 72), most_bytes }
+    }
+}
+
+/// A namespace and its format.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Namespace {
+    /// Namespace identifier.
+    pub(crate) id: u32,
+    /// Size in logical blocks.
+    pub(crate) blocks: u64,
+    /// Bytes of a logical block.
+    pub(crate) block_bytes: u64,
+    /// Bytes of metadata per block.
+    pub(crate) metadata_bytes: u16,
+}
+
+impl Namespace {
+    /// Source: NVM Command Set Specification 1.0, figures "Identify Namespace Data Structure" (NSZE bytes 7:0, FLBAS byte 26,
+    /// LBAF0 from byte 128 on) and "LBA Format Data Structure" (MS bits 15:0, LBADS bits 23:16).
+    pub(super) fn of(id: u32, data: &[u8]) -> Option<Namespace> {
+        let blocks = u64::from_le_bytes(data.get(..8)?.try_into().ok()?);
+        let chosen = *data.get(26)?;
+        let format = usize::from(chosen & 0xf | chosen >> 1 & 0x30);
+        let format = u32::from_le_bytes(data.get(128 + 4 * format..132 + 4 * format)?.try_into().ok()?);
+        let shift = format >> 16 & 0xff;
+        // The standard permits 512 B and more; no drive has blocks above a page of 64 KiB.
+        let block_bytes = (9..=16).contains(&shift).then(|| 1 << shift)?;
+        Some(Namespace { id, blocks, block_bytes, metadata_bytes: format as u16 })
+    }
+
+    /// Size in bytes.
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.blocks.saturating_mul(self.block_bytes)
+    }
+}
+
+/// The first of the active namespaces; they ascend, and 0 ends the list.
+pub(super) fn first_active(data: &[u8]) -> Option<u32> {
+    let first = u32::from_le_bytes(data.get(..4)?.try_into().ok()?);
+    (first > 0).then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_of_a_transfer_is_in_pages_and_0_is_none() {
+        let mut data = vec![b' '; 4096];
+        data[24..28].copy_from_slice(b"QEMU");
+        data[28] = 0x1b;
+        data[77] = 7;
+        let found = ControllerData::of(&data, 4096);
+        assert_eq!((found.model.as_str(), found.most_bytes), ("QEMU", Some(512 << 10)));
+        data[77] = 0;
+        assert_eq!(ControllerData::of(&data, 4096).most_bytes, None);
+    }
+
+    #[test]
+    fn the_chosen_format_gives_the_block_size_and_one_below_512_b_is_none() {
+        let mut data = vec![0; 4096];
+        data[..8].copy_from_slice(&2048_u64.to_le_bytes());
+        data[26] = 0x21;
+        let format = |data: &mut Vec<u8>, n: usize, word: u32| {
+            data[128 + 4 * n..132 + 4 * n].copy_from_slice(&word.to_le_bytes());
+        };
+        format(&mut data, 17, 12 << 16 | 8);
+        let wanted = Namespace { id: 3, blocks: 2048, block_bytes: 4096, metadata_bytes: 8 };
+        assert_eq!(Namespace::of(3, &data), Some(wanted));
+        format(&mut data, 17, 9 << 16);
+        assert_eq!(Namespace::of(3, &data).map(|namespace| namespace.bytes()), Some(1 << 20));
+        format(&mut data, 17, 8 << 16);
+        assert_eq!(Namespace::of(3, &data), None);
+        assert_eq!((first_active(&data), first_active(&[0; 4096])), (Some(2048), None));
+    }
+}
