@@ -1,8 +1,8 @@
 //! Search for the unknown numbers of a platform: by formulas from many starting points, then by simulation from the
 //! best.
 
-use crate::fit_data::{NEARLY_NOTHING, may_be_nothing};
 use crate::least_squares::{FIRST_GAIN, judge, scout, sum_of_squares};
+use crate::parameter::{NEARLY_NOTHING, may_be_nothing};
 use crate::whole::{Grid, nearest, neighbours};
 use crate::{Fit, FitData, FitError, Parameter, fit_many};
 

@@ -5,6 +5,7 @@ use crate::datum::{Datum, datum, figure, point, selected};
 use crate::held_out::halves;
 use crate::mechanism::{MECHANISMS, is_structure, start_of};
 use crate::memo::{By, Dependence, Memo};
+use crate::parameter::{NEARLY_NOTHING, may_be_nothing};
 use crate::pattern::Point;
 use crate::simulation::{Simulation, opened};
 use crate::whole::{Grid, between, grid};
@@ -51,14 +52,6 @@ const STEP_SHARE: f64 = 1e-4;
 /// Relative step of derivatives for DMA. Transfers overlap and times are whole ticks, so their sum jumps by some
 /// hundredths of a percent; the step must exceed these jumps.
 const TRANSFERS_STEP_SHARE: f64 = 0.02;
-
-/// Whether a parameter is a time of the engine that is 0 by default, which means that its mechanism is not there.
-pub(crate) fn may_be_nothing(key: &str) -> bool {
-    key.starts_with("dma") && default_of(key) == Some(0.0)
-}
-
-/// Share of the lower end of its search range that such a parameter may reach.
-pub(crate) const NEARLY_NOTHING: f64 = 0.2;
 
 impl FitData {
     /// The name of the target: `target`, or the only target of the record.
@@ -187,8 +180,7 @@ impl FitData {
     }
 
     /// The keys as parameters of a fit. Bounds: the search range of the key in a draft, or a tenth to ten times the
-    /// platform's value. A time that is 0 by default may become much shorter than its range says: 0.5 ns for each request of
-    /// 128 B would make a fifth of the time on the fastest links.
+    /// platform's value.
     #[must_use]
     pub fn parameters(&self) -> Vec<Parameter> {
         let step_share = if self.is_about_transfers() { TRANSFERS_STEP_SHARE } else { STEP_SHARE };
