@@ -61,7 +61,7 @@ pub enum Command {
     Trace(TraceArgs),
     /// Print the configuration space of a simulated platform in the format of lspci -xxxx
     Lspci(LspciArgs),
-    /// Write a record as an HTML report
+    /// Write a record, a comparison of several, or the map of a sweep as an HTML page
     Report(ReportArgs),
     /// Compare records: answers that became faster or slower, or the nearest machines of a corpus
     Compare(CompareArgs),
@@ -920,9 +920,9 @@ pub struct SweepPictureArgs {
 
 #[derive(Debug, Arguments)]
 pub struct ReportArgs {
-    /// The record
-    #[arg(value_name = "RECORD")]
-    pub record: PathBuf,
+    /// The record; several, or folders of records, make a page that compares their machines; the log of a sweep (.jsonl), its map
+    #[arg(value_name = "RECORD", required = true)]
+    pub records: Vec<PathBuf>,
     /// Write the report to this file
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     pub html: PathBuf,
