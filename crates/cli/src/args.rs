@@ -300,10 +300,10 @@ pub struct TraceArgs {
     /// Link whose TLPs are shown, by the slot or switch below it [default: all; for .pcapng the link of the card]
     #[arg(long, value_name = "NAME")]
     pub link: Option<String>,
-    /// Show DLLPs too (Ack, Nak, flow-control updates); not for .pcapng
+    /// Show DLLPs too (Ack, Nak, flow-control updates); not for .pcapng and .html
     #[arg(long)]
     pub dllps: bool,
-    /// Write to this file: .pcapng (TLPs of one link), .json (Perfetto, Chrome) or .txt
+    /// Write to this file: .pcapng (TLPs of one link), .html (a waterfall to zoom), .json (Perfetto, Chrome) or .txt
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Print this capture (pcapng or classic pcap) and the latency of its requests instead of tracing

@@ -6,7 +6,7 @@
 //!
 //! [`machines_html`] compares the machines of several records on one page.
 //!
-//! [`waterfall`] and [`viewer_trace`] show a trace. [`probe`] makes a capture of it, and
+//! [`waterfall`], [`waterfall_html`] and [`viewer_trace`] show a trace. [`probe`] makes a capture of it, and
 //! [`capture_table`] shows a capture.
 //!
 //! A record is first cut into *panels* (`panel.rs`): one question on one target, its methods as
@@ -101,6 +101,6 @@ pub use sweep::{
     map_html as sweep_map_html, pareto as sweep_pareto, sensitivities as sweep_sensitivities, tornado,
 };
 pub use table::{counts_in_words, tables};
-pub use timeline::{Traced, waterfall};
+pub use timeline::{Traced, waterfall, waterfall_html};
 pub use tlp::tlp_in_words;
 pub use viewer::viewer_trace;
