@@ -63,7 +63,7 @@ test-browser: wasm ## run the tests of pages in headless Chromium; unpacked into
 	elif [ $$status -ne 0 ]; then \
 		exit $$status; \
 	fi; \
-	LANEMARK_SKIPPED_BROWSER="$$skipped" $(CARGO) test --locked -p lanemark-checks --test browser
+	LANEMARK_SKIPPED_BROWSER="$$skipped" $(CARGO) test --locked -p lanemark-checks --test browser --test pages
 
 runtimes: ## fetch Intel's OpenCL, FPGA emulation and SYCL into .tools/ (350 MB, under Intel's licence)
 	@checks/runtimes/intel

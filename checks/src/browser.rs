@@ -104,15 +104,22 @@ impl Browser {
     /// # Panics
     /// If they do not within half a minute.
     pub fn open(&mut self, file: &Path, fragment: &str) -> Duration {
+        self.open_until(file, fragment, "document.querySelector('[data-live]')?.dataset.isReady === 'true'")
+    }
+
+    /// Opens a file with a fragment, and waits until it is complete and an expression is true in it. Returns the time that it took.
+    ///
+    /// # Panics
+    /// If that is not so within half a minute.
+    pub fn open_until(&mut self, file: &Path, fragment: &str, is_ready: &str) -> Duration {
         // A new fragment alone would not load the page again.
         self.call("Page.navigate", &json!({"url": "about:blank"}));
         self.events.clear();
         let begun = Instant::now();
         self.call("Page.navigate", &json!({"url": format!("file://{}{fragment}", file.display())}));
-        let ready =
-            "document.readyState === 'complete' && document.querySelector('[data-live]')?.dataset.isReady === 'true'";
-        while self.value(ready) != true {
-            assert!(begun.elapsed() < PATIENCE, "the sliders do not work: {:?}", self.complaints());
+        let ready = format!("document.readyState === 'complete' && ({is_ready})");
+        while self.value(&ready) != true {
+            assert!(begun.elapsed() < PATIENCE, "{is_ready} is not true: {:?}", self.complaints());
             std::thread::sleep(Duration::from_millis(5));
         }
         begun.elapsed()
@@ -136,6 +143,42 @@ impl Browser {
             self.call("Input.dispatchKeyEvent", &event);
         }
         self.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))");
+    }
+
+    /// The picture of the first element that matches a selector, as coarse cells: the mean distance of the pixels of each from
+    /// the background, 0 to 99, by row.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn cells(&mut self, selector: &str, columns: u32, rows: u32) -> Vec<Vec<u32>> {
+        let place = self.value(&format!(
+            "(() => {{ const r = document.querySelector({}).getBoundingClientRect(); return [r.x + scrollX, r.y + scrollY, r.width, r.height]; }})()",
+            json!(selector)
+        ));
+        let clip = json!({"x": place[0], "y": place[1], "width": place[2], "height": place[3], "scale": 1});
+        let shot = self.call("Page.captureScreenshot", &json!({"clip": clip, "captureBeyondViewport": true}));
+        let cells = self.value(&format!(
+            "(async () => {{
+                const bytes = Uint8Array.from(atob({}), (letter) => letter.charCodeAt(0));
+                const picture = await createImageBitmap(new Blob([bytes], {{ type: 'image/png' }}));
+                const canvas = new OffscreenCanvas(picture.width, picture.height), context = canvas.getContext('2d');
+                context.drawImage(picture, 0, 0);
+                const pixels = context.getImageData(0, 0, picture.width, picture.height).data;
+                const cells = Array.from({{ length: {rows} }}, () => Array.from({{ length: {columns} }}, () => [0, 0]));
+                for (let y = 0; y < picture.height; y += 1) for (let x = 0; x < picture.width; x += 1) {{
+                    const at = (y * picture.width + x) * 4;
+                    const cell = cells[Math.floor(y * {rows} / picture.height)][Math.floor(x * {columns} / picture.width)];
+                    for (const channel of [0, 1, 2]) cell[0] += Math.abs(pixels[at + channel] - pixels[channel]) / 3;
+                    cell[1] += 1;
+                }}
+                return cells.map((row) => row.map(([sum, count]) => Math.min(99, Math.round(sum / count / 2.55))));
+            }})()",
+            shot["data"]
+        ));
+        let row = |row: &Value| {
+            row.as_array().into_iter().flatten().filter_map(Value::as_u64).map(|cell| cell as u32).collect()
+        };
+        cells.as_array().into_iter().flatten().map(row).collect()
     }
 
     /// Exceptions, messages of the console and failed loads since the page was opened.

@@ -54,7 +54,7 @@
     data.waits.forEach((wait, number) => bar("wait", wait.lane, wait.from, wait.until, 7, 20, `cause-${wait.colour}`, number));
     data.tlps.forEach((tlp, number) => {
       bar("tlp", tlp.lane, tlp.ends, tlp.arrives, 15, 2, "flight", number);
-      if (tlp.cause !== null) bar("tlp", tlp.lane, tlp.ready, tlp.starts, 11, 10, `pale cause-${tlp.colour}`, number);
+      if (tlp.cause !== null) bar("tlp", tlp.lane, tlp.ready, tlp.starts, 28, 4, `pale cause-${tlp.colour}`, number);
       const kind = tlp.damaged ? "damaged" : tlp.kind.startsWith("Cpl") ? "completion" : tlp.posted ? "posted" : "request";
       bar("tlp", tlp.lane, tlp.starts, tlp.ends, 7, 18, `tlp ${kind}${number === selected ? " selected" : ""}`, number);
       const room = x(tlp.ends) - x(tlp.starts);

@@ -39,7 +39,7 @@ pub fn machines_html(records: &[ComparedRecord<'_>]) -> Result<String, ReportErr
     let questions = Question::of(&machines, &panels);
     let plots: Value = questions.iter().map(|question| question.plot(&machines)).collect();
     let page = Page {
-        heads: machines.iter().map(|machine| machine.head(records)).collect(),
+        heads: machines.iter().map(|machine| machine.head(records, &machines)).collect(),
         facts: facts(records, &machines),
         glance: glance(&questions, &machines),
         questions: questions.iter().enumerate().map(|(place, question)| question.part(place, &machines)).collect(),
@@ -117,7 +117,7 @@ impl Machine<'_> {
         self.target.kind != TargetKind::Emulated
     }
 
-    fn head(&self, records: &[ComparedRecord<'_>]) -> Head {
+    fn head(&self, records: &[ComparedRecord<'_>], machines: &[Machine<'_>]) -> Head {
         let compared = &records[self.record];
         let of_target = compared.neighbours.and_then(|all| {
             let target = all.targets.iter().find(|target| target.target == self.target.name)?;
@@ -130,7 +130,12 @@ impl Machine<'_> {
             command: compared.record.command.join(" "),
             written: compared.record.written_unix_s.map(figures::date),
             nearest: of_target.map(|near| {
-                format!("{}, {}: times differ by a factor of {:.2}", near.file, near.target, near.distance)
+                let is_it = |machine: &&Machine| {
+                    machine.target.name == near.target
+                        && records[machine.record].file.display().to_string() == near.file
+                };
+                let name = machines.iter().find(is_it).map_or(&near.file, |machine| &machine.name);
+                format!("{name}: times differ by a factor of {:.2}", near.distance)
             }),
             warnings: compared.record.warnings.len(),
         }

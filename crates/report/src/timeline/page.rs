@@ -181,7 +181,9 @@ fn tlps(traced: &Traced, frames: &[Frame]) -> Grid {
     columns.extend(["sent in ns", "arrives at ns"].map(Column::figures));
     columns.extend(["link", "direction", "type"].map(Column::words));
     columns.extend(["request", "tag", "address", "bytes"].map(Column::figures));
-    columns.extend(["waited for", "waited ns", "error"].map(Column::words));
+    columns.push(Column::words("waited for"));
+    columns.push(Column::figures("waited ns"));
+    columns.push(Column::words("error"));
     let row = |frame: &Frame| {
         let facts = Facts::of(frame);
         let some = |value: Option<String>| value.unwrap_or_default();
