@@ -145,21 +145,33 @@ impl Browser {
         self.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))");
     }
 
-    /// The picture of the first element that matches a selector, as coarse cells: the mean distance of the pixels of each from
-    /// the background, 0 to 99, by row.
+    /// The picture of the first element that matches a selector, as coarse cells.
     ///
     /// # Panics
     /// If there is none.
     pub fn cells(&mut self, selector: &str, columns: u32, rows: u32) -> Vec<Vec<u32>> {
         let place = self.value(&format!(
-            "(() => {{ const r = document.querySelector({}).getBoundingClientRect(); return [r.x + scrollX, r.y + scrollY, r.width, r.height]; }})()",
+            "(() => {{ const r = document.querySelector({}).getBoundingClientRect(); \
+             return [r.x + scrollX, r.y + scrollY, r.width, r.height]; }})()",
             json!(selector)
         ));
-        let clip = json!({"x": place[0], "y": place[1], "width": place[2], "height": place[3], "scale": 1});
+        let place: [f64; 4] = serde_json::from_value(place).expect("a place");
+        let shot = self.screenshot(place);
+        self.cells_of(&shot, columns, rows)
+    }
+
+    /// A part of the page as a PNG in base64: left, top, width and height.
+    pub fn screenshot(&mut self, [x, y, width, height]: [f64; 4]) -> String {
+        let clip = json!({"x": x, "y": y, "width": width, "height": height, "scale": 1});
         let shot = self.call("Page.captureScreenshot", &json!({"clip": clip, "captureBeyondViewport": true}));
+        shot["data"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// A PNG in base64 as coarse cells: the mean distance of the pixels of each from the first pixel, 0 to 99, by row.
+    pub fn cells_of(&mut self, png: &str, columns: u32, rows: u32) -> Vec<Vec<u32>> {
         let cells = self.value(&format!(
             "(async () => {{
-                const bytes = Uint8Array.from(atob({}), (letter) => letter.charCodeAt(0));
+                const bytes = Uint8Array.from(atob('{png}'), (letter) => letter.charCodeAt(0));
                 const picture = await createImageBitmap(new Blob([bytes], {{ type: 'image/png' }}));
                 const canvas = new OffscreenCanvas(picture.width, picture.height), context = canvas.getContext('2d');
                 context.drawImage(picture, 0, 0);
@@ -172,13 +184,9 @@ impl Browser {
                     cell[1] += 1;
                 }}
                 return cells.map((row) => row.map(([sum, count]) => Math.min(99, Math.round(sum / count / 2.55))));
-            }})()",
-            shot["data"]
+            }})()"
         ));
-        let row = |row: &Value| {
-            row.as_array().into_iter().flatten().filter_map(Value::as_u64).map(|cell| cell as u32).collect()
-        };
-        cells.as_array().into_iter().flatten().map(row).collect()
+        serde_json::from_value(cells).expect("rows of numbers")
     }
 
     /// Exceptions, messages of the console and failed loads since the page was opened.
