@@ -98,7 +98,9 @@ impl Map {
         let names: Vec<&str> = table.axes().iter().map(String::as_str).chain(DESCRIBING).collect();
         for bins in BINS {
             map.axes = names.iter().filter_map(|name| Axis::of(table, name, bins)).collect();
-            views.iter_mut().for_each(|view| view.choose(&map.axes));
+            for view in &mut views {
+                view.choose(&map.axes);
+            }
             let cells: usize = views.iter().map(|view| view.cells(&map.axes)).sum();
             if cells <= CELLS {
                 break;
@@ -261,20 +263,18 @@ struct MapCell {
 
 impl MapCell {
     fn add(&mut self, table: &SweepTable, column: &str, row: usize) {
-        match table.cell(column, row).number() {
-            Some(value) => {
-                self.figures.push(value);
-                let bound = text(table.cell("bound_by", row));
-                if !bound.is_empty() {
-                    *self.bounds.entry(bound_alone(&bound)).or_default() += 1;
-                }
+        if let Some(value) = table.cell(column, row).number() {
+            self.figures.push(value);
+            let bound = text(table.cell("bound_by", row));
+            if !bound.is_empty() {
+                *self.bounds.entry(bound_alone(&bound)).or_default() += 1;
             }
-            None => {
-                self.without += 1;
-                if self.reasons.len() < 2 {
-                    self.reasons.insert(text(table.cell("because", row)));
-                }
-            }
+            return;
+        }
+        self.without += 1;
+        // The first in alphabetical order is shown.
+        if self.reasons.len() < 2 {
+            self.reasons.insert(text(table.cell("because", row)));
         }
     }
 

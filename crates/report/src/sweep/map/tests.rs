@@ -15,7 +15,7 @@ fn row(number: usize, method: &str, tags: usize, mps: usize, rate: f64) -> Sweep
         method: method.to_owned(),
         size_bytes: Some(4096),
         delivered_rate_bytes_per_s: (rate > 0.0).then_some(rate),
-        bound_by: (rate > 0.0).then(|| format!("link busy {} % (card up)", tags)),
+        bound_by: (rate > 0.0).then(|| format!("link busy {tags} % (card up)")),
         because: (rate <= 0.0).then(|| "too </script> many".to_owned()),
         ..row
     }
