@@ -168,6 +168,9 @@ impl Browser {
     }
 
     /// A PNG in base64 as coarse cells: the mean distance of the pixels of each from the first pixel, 0 to 99, by row.
+    ///
+    /// # Panics
+    /// If it is no PNG.
     pub fn cells_of(&mut self, png: &str, columns: u32, rows: u32) -> Vec<Vec<u32>> {
         let cells = self.value(&format!(
             "(async () => {{
