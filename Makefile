@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 export LANEMARK_LIVE ?= 1
 
 .DEFAULT_GOAL := build
-.PHONY: help wasm build install-c test test-qemu test-runtimes test-python test-browser runtimes ptxas lint bench reproduce dependencies schemas corpus picture fuzz mutants structures
+.PHONY: help wasm build install-c test test-qemu test-runtimes test-python test-long test-browser runtimes ptxas lint bench reproduce dependencies schemas corpus picture fuzz mutants structures
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -56,6 +56,9 @@ test-python: ## build the Python package and run its tests; in an environment in
 		exit $$status; \
 	fi
 
+test-long: ## kill fifty workers of a Dask cluster during a sweep; takes minutes
+	@LANEMARK_LONG=1 checks/python/run --quiet -k fifty_killed_workers
+
 test-browser: wasm ## run the tests of pages in headless Chromium; unpacked into .tools/, nothing installed
 	@status=0; skipped=; checks/browser/fetch || status=$$?; \
 	if [ $$status -eq 77 ] && [ -z "$$LANEMARK_REQUIRE_BROWSER" ]; then \
@@ -63,7 +66,7 @@ test-browser: wasm ## run the tests of pages in headless Chromium; unpacked into
 	elif [ $$status -ne 0 ]; then \
 		exit $$status; \
 	fi; \
-	LANEMARK_SKIPPED_BROWSER="$$skipped" $(CARGO) test --locked -p lanemark-checks --test browser
+	LANEMARK_SKIPPED_BROWSER="$$skipped" $(CARGO) test --locked -p lanemark-checks --test browser --test pages
 
 runtimes: ## fetch Intel's OpenCL, FPGA emulation and SYCL into .tools/ (350 MB, under Intel's licence)
 	@checks/runtimes/intel
@@ -117,8 +120,10 @@ schemas: ## write schemas/*.json from the code; a test compares them
 corpus: ## simulate the records of platforms again, and write records/corpus.json; a test compares them
 	LANEMARK_BLESS=1 $(CARGO) test --quiet --locked -p lanemark-checks --test corpus todays_program
 
-picture: ## draw docs/methods.svg, the picture of the README; a test compares it
+picture: wasm ## draw the pictures of the README, docs/methods.svg and docs/report.png; tests compare them
 	LANEMARK_BLESS=1 $(CARGO) test --quiet --locked -p lanemark-checks --test docs the_picture
+	checks/browser/fetch
+	LANEMARK_BLESS=1 $(CARGO) test --quiet --locked -p lanemark-checks --test browser the_picture
 
 fuzz: ## run each fuzz target for a minute (FUZZ_SECONDS=60), with the pinned toolchain
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) fuzz/run

@@ -104,15 +104,22 @@ impl Browser {
     /// # Panics
     /// If they do not within half a minute.
     pub fn open(&mut self, file: &Path, fragment: &str) -> Duration {
+        self.open_until(file, fragment, "document.querySelector('[data-live]')?.dataset.isReady === 'true'")
+    }
+
+    /// Opens a file with a fragment, and waits until it is complete and an expression is true in it. Returns the time that it took.
+    ///
+    /// # Panics
+    /// If that is not so within half a minute.
+    pub fn open_until(&mut self, file: &Path, fragment: &str, is_ready: &str) -> Duration {
         // A new fragment alone would not load the page again.
         self.call("Page.navigate", &json!({"url": "about:blank"}));
         self.events.clear();
         let begun = Instant::now();
         self.call("Page.navigate", &json!({"url": format!("file://{}{fragment}", file.display())}));
-        let ready =
-            "document.readyState === 'complete' && document.querySelector('[data-live]')?.dataset.isReady === 'true'";
-        while self.value(ready) != true {
-            assert!(begun.elapsed() < PATIENCE, "the sliders do not work: {:?}", self.complaints());
+        let ready = format!("document.readyState === 'complete' && ({is_ready})");
+        while self.value(&ready) != true {
+            assert!(begun.elapsed() < PATIENCE, "{is_ready} is not true: {:?}", self.complaints());
             std::thread::sleep(Duration::from_millis(5));
         }
         begun.elapsed()
@@ -136,6 +143,53 @@ impl Browser {
             self.call("Input.dispatchKeyEvent", &event);
         }
         self.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))");
+    }
+
+    /// The picture of the first element that matches a selector, as coarse cells.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn cells(&mut self, selector: &str, columns: u32, rows: u32) -> Vec<Vec<u32>> {
+        let place = self.value(&format!(
+            "(() => {{ const r = document.querySelector({}).getBoundingClientRect(); \
+             return [r.x + scrollX, r.y + scrollY, r.width, r.height]; }})()",
+            json!(selector)
+        ));
+        let place: [f64; 4] = serde_json::from_value(place).expect("a place");
+        let shot = self.screenshot(place);
+        self.cells_of(&shot, columns, rows)
+    }
+
+    /// A part of the page as a PNG in base64: left, top, width and height.
+    pub fn screenshot(&mut self, [x, y, width, height]: [f64; 4]) -> String {
+        let clip = json!({"x": x, "y": y, "width": width, "height": height, "scale": 1});
+        let shot = self.call("Page.captureScreenshot", &json!({"clip": clip, "captureBeyondViewport": true}));
+        shot["data"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// A PNG in base64 as coarse cells: the mean distance of the pixels of each from the first pixel, 0 to 99, by row.
+    ///
+    /// # Panics
+    /// If it is no PNG.
+    pub fn cells_of(&mut self, png: &str, columns: u32, rows: u32) -> Vec<Vec<u32>> {
+        let cells = self.value(&format!(
+            "(async () => {{
+                const bytes = Uint8Array.from(atob('{png}'), (letter) => letter.charCodeAt(0));
+                const picture = await createImageBitmap(new Blob([bytes], {{ type: 'image/png' }}));
+                const canvas = new OffscreenCanvas(picture.width, picture.height), context = canvas.getContext('2d');
+                context.drawImage(picture, 0, 0);
+                const pixels = context.getImageData(0, 0, picture.width, picture.height).data;
+                const cells = Array.from({{ length: {rows} }}, () => Array.from({{ length: {columns} }}, () => [0, 0]));
+                for (let y = 0; y < picture.height; y += 1) for (let x = 0; x < picture.width; x += 1) {{
+                    const at = (y * picture.width + x) * 4;
+                    const cell = cells[Math.floor(y * {rows} / picture.height)][Math.floor(x * {columns} / picture.width)];
+                    for (const channel of [0, 1, 2]) cell[0] += Math.abs(pixels[at + channel] - pixels[channel]) / 3;
+                    cell[1] += 1;
+                }}
+                return cells.map((row) => row.map(([sum, count]) => Math.min(99, Math.round(sum / count / 2.55))));
+            }})()"
+        ));
+        serde_json::from_value(cells).expect("rows of numbers")
     }
 
     /// Exceptions, messages of the console and failed loads since the page was opened.

@@ -56,7 +56,9 @@ pub fn data(page: &str) -> Option<serde_json::Value> {
     Some(serde_json::from_str(rest.split("</script>").next()?).expect("the data of the sliders is JSON"))
 }
 
-fn from_base64(text: &str) -> Vec<u8> {
+/// Bytes from base64.
+#[must_use]
+pub fn from_base64(text: &str) -> Vec<u8> {
     let digit = |letter: u8| match letter {
         b'A'..=b'Z' => letter - b'A',
         b'a'..=b'z' => letter - b'a' + 26,

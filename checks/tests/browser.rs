@@ -1,7 +1,8 @@
 //! Does a page with sliders work in a browser? (`make test-browser`)
 
 use lanemark_checks::browser::{Browser, is_here};
-use lanemark_checks::live_page::{formula, module, predicted};
+use lanemark_checks::live_page::{formula, from_base64, module, predicted};
+use lanemark_checks::root;
 use lanemark_checks::trials;
 use lanemark_checks::trials::{Available, run};
 use lanemark_record::Answer;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         a_slider_redraws_the_plot_in_light_and_dark,
         nothing_is_wider_than_a_phone,
         every_control_has_a_name_for_a_screen_reader,
+        the_picture_of_the_readme_shows_the_page_of_this_build,
     )
     .into())
 }
@@ -146,4 +148,61 @@ fn every_control_has_a_name_for_a_screen_reader() {
         }
     }
     assert!(controls > 15, "{controls}");
+}
+
+/// The picture, from the repository's root, and the address of the state that it shows.
+const PICTURE: &str = "docs/report.png";
+const STATE: &str = "#what-if:card-gen5-x16:link.width_lanes=8";
+/// Largest picture, in bytes.
+const MOST_BYTES: usize = 200 << 10;
+/// Largest sum of differences of coarse cells, as a share of the sum of the picture's: fonts and rounding.
+const TOLERANCE: f64 = 0.2;
+
+fn difference(one: &[Vec<u32>], other: &[Vec<u32>]) -> f64 {
+    let sum: u32 = one.iter().flatten().sum();
+    let pairs = one.iter().flatten().zip(other.iter().flatten());
+    f64::from(pairs.map(|(one, other)| one.abs_diff(*other)).sum::<u32>()) / f64::from(sum)
+}
+
+fn the_picture_of_the_readme_shows_the_page_of_this_build() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("page.html");
+    let mut record = lanemark_record::read(&root().join("records/simulated-card-gen5-x16.json")).unwrap();
+    record.answers.retain(|answer| answer.question == QUESTIONS[0]);
+    std::fs::write(&file, html(&record, &[]).unwrap()).unwrap();
+    let mut browser = Browser::start(1000, false);
+    browser.open(&file, STATE);
+    let place = browser.value(
+        "(() => { const [from, to] = ['.live', '.panel .plot'].map((one) => document.querySelector(one).getBoundingClientRect()); \
+         return [0, from.top + scrollY, 1000, to.bottom - from.top + 10]; })()",
+    );
+    let shown = browser.screenshot(serde_json::from_value(place).unwrap());
+    let path = root().join(PICTURE);
+    if std::env::var_os("LANEMARK_BLESS").is_some() {
+        std::fs::write(&path, from_base64(&shown)).unwrap();
+    }
+    let stored = std::fs::read(&path).unwrap();
+    assert!(stored.len() < MOST_BYTES, "{PICTURE}: {} bytes", stored.len());
+    let stored = to_base64(&stored);
+    let (stored, shown) = (browser.cells_of(&stored, 24, 24), browser.cells_of(&shown, 24, 24));
+    let found = difference(&stored, &shown);
+    assert!(
+        found < TOLERANCE,
+        "{PICTURE} shows another page than the program, {found:.2}; draw it again by: make picture"
+    );
+    let blank = vec![vec![0; 24]; 24];
+    assert!(difference(&stored, &blank) > TOLERANCE, "the picture is blank");
+}
+
+fn to_base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for three in bytes.chunks(3) {
+        let word = three.iter().fold(0, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
+        for digit in 0..4 {
+            let place = (word >> (18 - 6 * digit) & 63) as usize;
+            text.push(if digit <= three.len() { char::from(DIGITS[place]) } else { '=' });
+        }
+    }
+    text
 }

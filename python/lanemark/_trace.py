@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lanemark import _lanemark
 from lanemark._ask import On, TraceOptions, _target, words
+from lanemark.platform import Platform
 from lanemark.table import Table, _written
 
 if TYPE_CHECKING:
@@ -15,10 +16,17 @@ if TYPE_CHECKING:
 
 
 class Trace:
-    """The TLPs and stalls of one case, link by link. Printed, it is a waterfall."""
+    """The TLPs and stalls of one case, link by link. Printed, it is a waterfall.
 
-    def __init__(self, native: _lanemark.Trace) -> None:
+    `pickle` keeps its platform, question and options. They are simulated again, with the same result.
+    """
+
+    def __init__(self, native: _lanemark.Trace, made_of: tuple[Platform, str, list[str]]) -> None:
         self._native = native
+        self._made_of = made_of
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_again, self._made_of)
 
     @cached_property
     def table(self) -> Table:
@@ -63,4 +71,10 @@ def trace(on: On, question: str, **options: Unpack[TraceOptions]) -> Trace:
     >>> lanemark.trace("card-gen5-x16", "mmio_read_latency", memory_type="uc", iterations=1).table["tlp_bytes"]
     [16, 16]
     """
-    return Trace(_lanemark.trace(_target(on), question, words("trace", options, "trace")))
+    # The platform as it is now: its file may change before the trace is pickled.
+    platform = on if isinstance(on, Platform) else Platform(on)
+    return _again(platform, question, words("trace", options, "trace"))
+
+
+def _again(platform: Platform, question: str, said: list[str]) -> Trace:
+    return Trace(_lanemark.trace(_target(platform), question, said), (platform, question, said))

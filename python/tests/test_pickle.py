@@ -1,5 +1,6 @@
 """Records and platforms travel between processes."""
 
+import copy
 import pickle
 
 import lanemark
@@ -12,6 +13,38 @@ def test_a_record_and_a_platform_are_the_same_after_a_journey():
     assert again["link.mps_bytes"] == 256 and again.name == card.name
     record = lanemark.predict(card, "dma_read_latency", sizes=64)
     assert pickle.loads(pickle.dumps(record)).to_dict() == record.to_dict()
+
+
+def again(value):
+    return [pickle.loads(pickle.dumps(value)), copy.deepcopy(value)]
+
+
+def test_a_table_has_the_same_columns_types_and_values_after_a_journey():
+    record = lanemark.predict("card-gen5-x16", ["dma_read_latency", "dma_read_bandwidth"], sizes=[64, 4096])
+    for table in (record.table, lanemark.trace("card-gen5-x16", "dma_read_latency", sizes=64).table):
+        for other in again(table):
+            assert other.columns == table.columns and list(other) == list(table) and other.to_csv() == table.to_csv()
+            assert [[type(value) for value in other[name]] for name in table.columns] == [
+                [type(value) for value in table[name]] for name in table.columns
+            ]
+            polars = pytest.importorskip("polars")
+            # A column without any value keeps its type, too.
+            assert polars.DataFrame(other).schema == polars.DataFrame(table).schema
+    assert any(all(value is None for value in record.table[name]) for name in record.table.columns)
+    assert [len(other) for other in again(lanemark._lanemark.Table.of([]))] == [0, 0]
+
+
+def test_a_trace_is_the_same_after_a_journey(tmp_path):
+    file = tmp_path / "card.toml"
+    lanemark.Platform("card-gen5-x16").save(file)
+    for on in (lanemark.Platform("card-gen5-x16").with_(link={"mps_bytes": 128}), file):
+        trace = lanemark.trace(on, "dma_read_bandwidth", sizes=4096, iterations=2)
+        # The trace is of the platform as it was.
+        file.write_text("schema = 2")
+        for other in again(trace):
+            assert str(other) == str(trace) and other.to_perfetto() == trace.to_perfetto()
+            assert list(other.table) == list(trace.table)
+        lanemark.Platform("card-gen5-x16").save(file)
 
 
 @pytest.mark.parametrize("name", [*lanemark.platforms().platforms, "xeon-spr+gpu-h100"])

@@ -5,6 +5,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import lanemark
@@ -123,3 +124,37 @@ def test_dask_runs_the_points_and_a_killed_worker_loses_nothing(undisturbed, tmp
         with client.get_executor() as executor:
             table = lanemark.sweep(SPACE, tmp_path / "log.jsonl", executor=executor, progress=kill)
     assert not victims and table.to_csv() == undisturbed
+
+
+@pytest.mark.skipif(not os.environ.get("LANEMARK_LONG"), reason="takes minutes: make test-long")
+def test_fifty_killed_workers_of_dask_lose_nothing(undisturbed, tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    dask = pytest.importorskip("dask")
+    monkeypatch.setitem(lanemark._sweep._AT_A_TIME, "simulation", 1)
+    options = dict(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50)
+    killed = []
+    # By default, the fourth worker that dies with a task takes the task with it.
+    with dask.config.set({"distributed.scheduler.allowed-failures": 100}):
+        with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+
+            def kill(done, steps, what):
+                alive = [nanny.pid for nanny in cluster.workers.values() if nanny.pid not in killed]
+                alive = [pid for pid in alive if pid is not None]
+                if alive and len(killed) < 50 and done < POINTS:
+                    victim = random.choice(alive)
+                    os.kill(victim, signal.SIGKILL)
+                    killed.append(victim)
+                    # The next point runs on a new worker, so that each has its own victim.
+                    wait_for_new_worker(cluster, killed)
+
+            with client.get_executor() as executor:
+                table = lanemark.sweep(SPACE, tmp_path / "log.jsonl", executor=executor, progress=kill)
+    assert len(killed) == len(set(killed)) == 50
+    assert table.to_csv() == undisturbed
+
+
+def wait_for_new_worker(cluster, killed):
+    until = time.monotonic() + 60
+    while not all(nanny.pid is not None and nanny.pid not in killed for nanny in cluster.workers.values()):
+        assert time.monotonic() < until, "no new worker has started"
+        time.sleep(0.05)

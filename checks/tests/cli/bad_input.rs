@@ -342,7 +342,11 @@ fn what_is_no_record_is_refused() {
     }
     let folder = Folder::with(&[("good.json", record.as_bytes())]);
     refused(&folder, &["report", "missing.json"], &["missing.json", "No such file"]);
-    refused(&folder, &["report", "."], &["directory"]);
+    refused(&Folder::new(), &["report", "."], &["record"]);
+    let svg = ["report", "good.json", "good.json", "--svg", "plot.svg"];
+    refused(&folder, &svg, &["--svg plot.svg", "that of one record, and 2 are given"]);
+    refused(&folder, &["report", "good.json", "log.jsonl"], &["log.jsonl is the log of a sweep", "name it alone"]);
+    refused(&folder, &["report", "log.jsonl"], &["log.jsonl", "No such file"]);
     refused(&folder, &["fit", "good.json"], &["--on PLATFORM --parameter KEY"]);
     let fit = |key| ["fit", "good.json", "--on", "card-gen5-x16", "--parameter", key];
     refused(&folder, &fit("link.one_way"), &["link.one_way", "root_complex.core_round_trip_ns"]);

@@ -25,7 +25,7 @@ const ABSENT: &[Absent] = &[
         words: &["hip", "levelzero"],
     },
     Absent { item: "Packages", paths: &["debian", "packaging"], words: &["pypi"] },
-    Absent { item: "Pages", paths: &["crates/report/src/compared_page.rs"], words: &[] },
+    Absent { item: "Pages", paths: &["crates/live/src/simulation.rs"], words: &[] },
     Absent { item: "RTL", paths: &["rtl"], words: &["verilator", "rtl"] },
 ];
 

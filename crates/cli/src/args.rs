@@ -61,7 +61,7 @@ pub enum Command {
     Trace(TraceArgs),
     /// Print the configuration space of a simulated platform in the format of lspci -xxxx
     Lspci(LspciArgs),
-    /// Write a record as an HTML report
+    /// Write a record, a comparison of several, or the map of a sweep as an HTML page
     Report(ReportArgs),
     /// Compare records: answers that became faster or slower, or the nearest machines of a corpus
     Compare(CompareArgs),
@@ -300,10 +300,10 @@ pub struct TraceArgs {
     /// Link whose TLPs are shown, by the slot or switch below it [default: all; for .pcapng the link of the card]
     #[arg(long, value_name = "NAME")]
     pub link: Option<String>,
-    /// Show DLLPs too (Ack, Nak, flow-control updates); not for .pcapng
+    /// Show DLLPs too (Ack, Nak, flow-control updates); not for .pcapng and .html
     #[arg(long)]
     pub dllps: bool,
-    /// Write to this file: .pcapng (TLPs of one link), .json (Perfetto, Chrome) or .txt
+    /// Write to this file: .pcapng (TLPs of one link), .html (a waterfall to zoom), .json (Perfetto, Chrome) or .txt
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Print this capture (pcapng or classic pcap) and the latency of its requests instead of tracing
@@ -927,9 +927,9 @@ pub struct SweepPictureArgs {
 
 #[derive(Debug, Arguments)]
 pub struct ReportArgs {
-    /// The record
-    #[arg(value_name = "RECORD")]
-    pub record: PathBuf,
+    /// The record; several, or folders of records, make a page that compares their machines; the log of a sweep (.jsonl), its map
+    #[arg(value_name = "RECORD", required = true)]
+    pub records: Vec<PathBuf>,
     /// Write the report to this file
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     pub html: PathBuf,

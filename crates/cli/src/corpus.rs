@@ -54,7 +54,7 @@ fn of_folder(folder: &Path) -> Result<Corpus, Failure> {
 }
 
 /// The records in a folder, without their compact form.
-fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+pub fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut files = records_in(folder).map_err(|error| Failure::Usage(error.to_string()))?;
     files.retain(|path| path.file_name().is_none_or(|name| name != COMPACT));
     Ok(files)

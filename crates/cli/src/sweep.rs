@@ -145,7 +145,7 @@ fn print_points(points: &Points) -> Result<(), Failure> {
 }
 
 /// The points of a log; those with these keys, if any are given.
-fn table(log: &Path, keys: Option<&HashSet<u128>>) -> Result<SweepTable, Failure> {
+pub fn table(log: &Path, keys: Option<&HashSet<u128>>) -> Result<SweepTable, Failure> {
     let mut table = SweepTableBuilder::default();
     let is_wanted = |key: &str| {
         let key = u128::from_str_radix(key, 16);

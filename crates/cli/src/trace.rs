@@ -10,7 +10,7 @@ use crate::request::axes;
 use lanemark_bench::Question;
 use lanemark_machine::Trace;
 use lanemark_record::{Capture, file};
-use lanemark_report::{Traced, capture_table, probe, viewer_trace, waterfall};
+use lanemark_report::{Traced, capture_table, probe, viewer_trace, waterfall, waterfall_html};
 use lanemark_runner::{Changes, Target, TraceRequest, TracedCase, question, read_file, trace as run};
 use std::io::Write;
 use std::path::Path;
@@ -22,6 +22,8 @@ enum Format {
     Pcapng,
     /// JSON for the viewers of Perfetto and Chrome.
     Viewer,
+    /// A page with a waterfall to zoom.
+    Html,
     /// Text for the screen.
     Text,
 }
@@ -48,8 +50,8 @@ fn read(path: &Path) -> Result<(), Failure> {
 
 fn record(args: &TraceArgs) -> Result<(), Failure> {
     let format = format(args.output.as_deref())?;
-    if args.dllps && format == Format::Pcapng {
-        let message = "--dllps: .pcapng has TLPs only; write .json or .txt, or remove --dllps";
+    if args.dllps && matches!(format, Format::Pcapng | Format::Html) {
+        let message = "--dllps: .pcapng and .html have TLPs only; write .json or .txt, or remove --dllps";
         return Err(Failure::Usage(message.to_owned()));
     }
     let (Some(on), Some(asked)) = (&args.on, &args.question) else {
@@ -86,6 +88,7 @@ fn record(args: &TraceArgs) -> Result<(), Failure> {
     };
     let bytes = match format {
         Format::Text => waterfall(&traced).into_bytes(),
+        Format::Html => waterfall_html(&traced).map_err(|error| Failure::Check(error.to_string()))?.into_bytes(),
         Format::Viewer => viewer_trace(&traced).into_bytes(),
         Format::Pcapng => {
             let link = link.map_or_else(|| self::link(&shown, &card_link, on), Ok)?;
@@ -121,9 +124,10 @@ fn format(path: Option<&Path>) -> Result<Format, Failure> {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("pcapng") => Ok(Format::Pcapng),
         Some("json") => Ok(Format::Viewer),
+        Some("html") => Ok(Format::Html),
         Some("txt") => Ok(Format::Text),
         _ => Err(Failure::Usage(format!(
-            "{}: its name must end in .pcapng (TLPs of one link), .json (Perfetto, Chrome) or .txt",
+            "{}: its name must end in .pcapng (TLPs of one link), .json (Perfetto, Chrome), .html or .txt",
             path.display()
         ))),
     }

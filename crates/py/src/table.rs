@@ -7,7 +7,16 @@ use arrow_schema::{DataType, Field, Schema, ffi::FFI_ArrowSchema};
 use lanemark_record::{Cell, Column, Values};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Kinds of values, as they are pickled.
+const TEXT: &str = "text";
+const WHOLE: &str = "whole";
+const NUMBER: &str = "number";
+
+/// A pickled column: name, kind of values, and values.
+type Packed<'py> = (String, &'static str, Vec<Bound<'py, PyAny>>);
 
 /// A table of results.
 #[pyclass(module = "lanemark._lanemark", frozen)]
@@ -17,6 +26,34 @@ pub struct Table(pub lanemark_record::Table);
 impl Table {
     fn __len__(&self) -> usize {
         self.0.rows()
+    }
+
+    /// A table of columns: name, kind of values, and values.
+    #[staticmethod]
+    fn of(columns: Vec<(String, String, Vec<Bound<'_, PyAny>>)>) -> PyResult<Table> {
+        let column = |(name, kind, cells): (String, String, Vec<Bound<'_, PyAny>>)| {
+            let values = match kind.as_str() {
+                WHOLE => Values::Whole(read(&cells)?),
+                NUMBER => Values::Number(read(&cells)?),
+                _ => texts(read(&cells)?),
+            };
+            Ok(Column { name, values })
+        };
+        Ok(Table(lanemark_record::Table::of(columns.into_iter().map(column).collect::<PyResult<_>>()?)))
+    }
+
+    /// For `pickle`: the function that makes the table again, and its arguments.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Vec<Packed<'py>>,))> {
+        let mut columns = Vec::new();
+        for column in self.0.columns() {
+            let kind = match column.values {
+                Values::Text { .. } => TEXT,
+                Values::Whole(_) => WHOLE,
+                Values::Number(_) => NUMBER,
+            };
+            columns.push((column.name.clone(), kind, self.column(py, &column.name)?.unwrap_or_default()));
+        }
+        Ok((py.get_type::<Table>().getattr("of")?, (columns,)))
     }
 
     /// Names of the columns.
@@ -71,6 +108,30 @@ impl Table {
         let batches = RecordBatchIterator::new([Ok(batch)], schema);
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), c"arrow_array_stream")
     }
+}
+
+/// Values of a column; None where there is none.
+fn read<'py, T: for<'a> FromPyObject<'a, 'py>>(cells: &[Bound<'py, PyAny>]) -> PyResult<Vec<Option<T>>> {
+    cells
+        .iter()
+        .map(|cell| if cell.is_none() { Ok(None) } else { cell.extract().map(Some).map_err(Into::into) })
+        .collect()
+}
+
+/// Texts, each distinct one once.
+fn texts(texts: Vec<Option<String>>) -> Values {
+    let mut places: BTreeMap<String, u32> = BTreeMap::new();
+    let mut words = Vec::new();
+    let cells = texts.into_iter().map(|text| {
+        text.map_or(0, |text| {
+            *places.entry(text).or_insert_with_key(|text| {
+                words.push(text.clone());
+                words.len() as u32
+            })
+        })
+    });
+    let cells = cells.collect();
+    Values::Text { words, cells }
 }
 
 fn schema(table: &lanemark_record::Table) -> Schema {

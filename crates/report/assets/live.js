@@ -29,8 +29,8 @@
     setTimeout(() => { button.textContent = before; }, 1500);
   };
   const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-  const csv = (table) => Array.from(table.rows, (row) => Array.from(row.cells, (cell) => quoted(cell.textContent.trim())).join(",")).join("\n");
-  for (const table of document.querySelectorAll(".numbers table, .live-figures, .glance, .advice")) {
+  const csv = (table) => table.csvOf?.() ?? Array.from(table.rows, (row) => Array.from(row.cells, (cell) => quoted(cell.textContent.trim())).join(",")).join("\n");
+  for (const table of document.querySelectorAll(".numbers table, .live-figures, .glance, .advice, .map")) {
     const button = element("button", "copy", "copy as CSV"), tools = element("p", "tools");
     button.type = "button";
     button.addEventListener("click", () => copied(button, `${csv(table)}\n`));

@@ -4,6 +4,8 @@
   const COLOURED = 6; // number of methods with a colour; others are grey until hovered
   const LAST_LABEL = 48; // width of the longest label below the x axis, "512 MiB", in pixels; half of it is right of its tick
   const FORMULAS_AT_FIRST = 6; // formulas are initially shown for at most this many methods
+  const MARKS = ["●", "■", "▲", "◆", "✚", "✖"]; // marks of lines that have one: colour alone is not enough
+  const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
   const plots = JSON.parse(document.getElementById("plots").textContent);
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const element = (tag, className, text) => {
@@ -91,7 +93,23 @@
       ctx.lineTo(u.bbox.left + u.bbox.width, u.bbox.top);
       ctx.fill();
     });
+    const markOf = (line) => MARKS[line.mark % MARKS.length];
+    const drawMarks = (u, ctx, scale) => {
+      ctx.font = `${13 * scale}px system-ui, sans-serif`;
+      ctx.textAlign = "center";
+      ctx.textBaseline = "middle";
+      data.lines.forEach((line, place) => {
+        if (line.mark === undefined || !isSeen[place]) return;
+        ctx.fillStyle = stroke(place);
+        ctx.globalAlpha = focused === null || focused === place ? 1 : 0.25;
+        line.values.forEach((value, at) => {
+          if (positive(value) !== null) ctx.fillText(markOf(line), u.valToPos(data.sizes[at], "x", true), u.valToPos(value, "y", true));
+        });
+      });
+      ctx.globalAlpha = 1;
+    };
     const drawOver = (u) => clipped(u, (ctx, scale) => {
+      drawMarks(u, ctx, scale);
       if (showsFormulas) {
         ctx.setLineDash([3 * scale, 4 * scale]);
         ctx.lineWidth = scale;
@@ -160,7 +178,8 @@
       ],
       series: [{}, ...data.lines.map((line, place) => ({
         label: line.name, spanGaps: true, stroke: () => stroke(place), width: place < COLOURED ? 2 : 1,
-        points: { show: place < COLOURED || line.values.filter((value) => value !== null).length < 2, size: 6, fill: () => stroke(place) },
+        dash: line.mark === undefined ? [] : DASHES[Math.floor(line.mark / MARKS.length) % DASHES.length],
+        points: { show: line.mark === undefined && place < COLOURED || line.mark === undefined && line.values.filter((value) => value !== null).length < 2, size: 6, fill: () => stroke(place) },
       }))],
       hooks: {
         drawAxes: [shadeBeyond], draw: [drawOver], setCursor: [showTip],
@@ -175,7 +194,9 @@
       const button = element("button");
       button.type = "button";
       const dash = element("span", place < COLOURED ? "dash" : "dash thin");
-      dash.style.background = place < COLOURED ? `var(--line-${place})` : "var(--other)";
+      const tone = place < COLOURED ? `var(--line-${place})` : "var(--other)";
+      if (line.mark === undefined) dash.style.background = tone;
+      else { dash.className = "key-mark"; dash.textContent = markOf(line); dash.style.color = tone; }
       button.append(dash, element("span", "key-name", line.name), element("span", "", line.largest === null ? "" : line.largest));
       button.addEventListener("click", () => show(place, !isSeen[place]));
       button.addEventListener("mouseenter", () => u.setSeries(place + 1, { focus: true }));

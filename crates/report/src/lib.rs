@@ -4,7 +4,9 @@
 //! [`comparison_table`] for a terminal of a given width, [`html()`] for a self-contained page that
 //! loads nothing. This crate measures nothing and computes only shares, differences and ranks.
 //!
-//! [`waterfall`] and [`viewer_trace`] show a trace. [`probe`] makes a capture of it, and
+//! [`machines_html`] compares the machines of several records on one page.
+//!
+//! [`waterfall`], [`waterfall_html`] and [`viewer_trace`] show a trace. [`probe`] makes a capture of it, and
 //! [`capture_table`] shows a capture.
 //!
 //! A record is first cut into *panels* (`panel.rs`): one question on one target, its methods as
@@ -51,9 +53,11 @@ mod guidance;
 mod html;
 mod import;
 mod loaded;
+mod machines;
 mod matrix;
 mod neighbours;
 mod occupation;
+mod page_parts;
 mod panel;
 mod picture;
 mod plot;
@@ -84,6 +88,7 @@ pub use guidance::{guidance, unmet_goals};
 pub use html::html;
 pub use import::import_table;
 pub use lanemark_units::figures;
+pub use machines::{ComparedRecord, machines_html};
 pub use neighbours::neighbours_table;
 pub use plot::bandwidth_plot;
 pub use probe::probe;
@@ -93,9 +98,9 @@ pub use reproduction::reproduction_table;
 pub use residuals::residual_table;
 pub use sweep::{
     Selection, Sensitivity, SweepPictureError, heat_map as sweep_heat_map, lines as sweep_lines,
-    pareto as sweep_pareto, sensitivities as sweep_sensitivities, tornado,
+    map_html as sweep_map_html, pareto as sweep_pareto, sensitivities as sweep_sensitivities, tornado,
 };
 pub use table::{counts_in_words, tables};
-pub use timeline::{Traced, waterfall};
+pub use timeline::{Traced, waterfall, waterfall_html};
 pub use tlp::tlp_in_words;
 pub use viewer::viewer_trace;

@@ -1,5 +1,7 @@
 //! A trace as a waterfall for a terminal: one line per TLP and link, and one per stall.
 
+mod page;
+
 use crate::figures;
 use crate::grid::{Column, Grid};
 use crate::panel::words;
@@ -8,6 +10,8 @@ use lanemark_machine::{Cause, Frame, Sample, StallSite, Trace};
 use lanemark_record::Method;
 use lanemark_units::Ticks;
 use std::collections::BTreeMap;
+
+pub use page::waterfall_html;
 
 /// A trace with its origin.
 #[derive(Clone, Copy, Debug)]
