@@ -5,11 +5,10 @@ use crate::datum::{Datum, datum, figure, point, selected};
 use crate::held_out::halves;
 use crate::mechanism::{MECHANISMS, is_structure, start_of};
 use crate::memo::{By, Dependence, Memo};
-use crate::parameter::{NEARLY_NOTHING, may_be_nothing};
 use crate::pattern::Point;
 use crate::simulation::{Simulation, opened};
 use crate::whole::{Grid, between, grid};
-use crate::{Parameter, Table};
+use crate::{Parameter, Table, parameter};
 use lanemark_machine::Facts;
 use lanemark_method::Method;
 use lanemark_model::FormulaMachine;
@@ -187,7 +186,7 @@ impl FitData {
         let parameter = |(place, key): (usize, &String)| {
             let name = key.clone();
             if let Some((low, start, high)) = self.searched.as_ref().map(|searched| searched[place]) {
-                let low = if may_be_nothing(&name) { low * NEARLY_NOTHING } else { low };
+                let low = parameter::least(&name, low);
                 return Parameter { name, start, low, high, step_share };
             }
             let start = self.platform.number(key).map_or(0.0, |number| number.0);
