@@ -152,3 +152,59 @@ fn the_simulation_is_never_faster_than_a_bound_and_meets_a_leading_one() {
         "{clear} with a leading bound, {led} of them the root complex, {partly} partly cached"
     );
 }
+
+/// The default card with spread latencies of reads, and these tags and requests.
+fn spread_card(spread_ns: f64, tags: f64, read_bytes: f64) -> Platform {
+    let origin = || lanemark_platform::Origin::Assumed("a test".to_owned());
+    let numbers = [("memory.read_spread_ns", spread_ns), ("dma.tags", tags), ("dma.read_bytes", read_bytes)];
+    let preset = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
+    numbers.into_iter().fold(preset, |card, (key, value)| card.with(key, value, origin()).unwrap())
+}
+
+fn reads(bytes: u64, count: u64, outstanding: Option<u32>) -> Transfer {
+    let window = Window { offset: 0, len: 1 << 24, pattern: Pattern::Sequential };
+    Transfer { card: 0, verb: Verb::Load, partner: Partner::Host, bytes, count, window, outstanding }
+}
+
+/// Error of the formula, relative to the simulation.
+fn error(platform: &Platform, transfer: Transfer) -> f64 {
+    let (simulated, said) = ask(platform, transfer).unwrap();
+    said.delivered_ns / simulated - 1.0
+}
+
+#[test]
+fn formulas_follow_the_simulation_where_latencies_of_reads_are_spread() {
+    for spread_ns in [20.0, 60.0, 150.0] {
+        for (tags, read_bytes) in [(32.0, 128.0), (32.0, 512.0), (256.0, 128.0), (256.0, 512.0)] {
+            let card = spread_card(spread_ns, tags, read_bytes);
+            // One transfer at a time: its last data wait for the slowest line. More requests than tags have no clear
+            // formula.
+            for bytes in [64, 128, 512, 1 << 10, 1 << 12, 1 << 14] {
+                if bytes as f64 <= tags * read_bytes {
+                    let off = error(&card, reads(bytes, 16, Some(1)));
+                    assert!(off.abs() < 0.065, "spread of {spread_ns} ns, {tags} tags, {bytes} B: {off:.3}");
+                }
+            }
+            // A stream that the tags limit: each is held for the mean latency.
+            if tags < 100.0 {
+                for bytes in [64, 512, 1 << 12, 1 << 16] {
+                    let off = error(&card, reads(bytes, (1 << 20) / bytes, None));
+                    assert!(
+                        off.abs() < 0.025,
+                        "spread of {spread_ns} ns, {read_bytes} B, stream of {bytes} B: {off:.3}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_spread_makes_longer_reads_later_as_the_slowest_of_their_lines() {
+    let (without, with) = (spread_card(0.0, 256.0, 512.0), spread_card(60.0, 256.0, 512.0));
+    for (bytes, harmonic) in [(64, 1.0), (128, 1.5), (256, 25.0 / 12.0), (512, 761.0 / 280.0)] {
+        let time = |card: &Platform| ask(card, reads(bytes, 512, Some(1))).unwrap().0 / 512.0;
+        let later = time(&with) - time(&without);
+        assert!((later / (60.0 * harmonic) - 1.0).abs() < 0.01, "{bytes} B: {later} ns later");
+    }
+}

@@ -613,7 +613,7 @@ mod tests {
             let has_queue = json["dma_read"]["queue_ns"]["unknown"].is_string();
             assert_eq!(json["memory"]["read_spread_ns"]["unknown"].is_string(), has_queue);
             for key in ["read_bytes", "write_bytes"] {
-                assert_eq!(json["dma"][key]["value"].as_u64(), has_queue.then_some(128));
+                assert_eq!(json["dma"][key]["value"].as_u64(), Some(if has_queue { 128 } else { 4096 }), "{key}");
             }
             (entry["value"].as_u64().unwrap(), why, has_queue)
         };
