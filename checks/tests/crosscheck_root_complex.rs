@@ -203,7 +203,8 @@ fn formulas_follow_the_simulation_where_latencies_of_reads_are_spread() {
 fn a_spread_makes_longer_reads_later_as_the_slowest_of_their_lines() {
     let (without, with) = (spread_card(0.0, 256.0, 512.0), spread_card(60.0, 256.0, 512.0));
     for (bytes, harmonic) in [(64, 1.0), (128, 1.5), (256, 25.0 / 12.0), (512, 761.0 / 280.0)] {
-        let time = |card: &Platform| ask(card, reads(bytes, 512, Some(1))).unwrap().0 / 512.0;
+        // The times of lines repeat after 1024 of them.
+        let time = |card: &Platform| ask(card, reads(bytes, 1024, Some(1))).unwrap().0 / 1024.0;
         let later = time(&with) - time(&without);
         assert!((later / (60.0 * harmonic) - 1.0).abs() < 0.01, "{bytes} B: {later} ns later");
     }

@@ -191,6 +191,7 @@ fn other_samples(answer: &Answer) -> Option<String> {
             ("median", written.median, own.median),
             ("p99", written.p99, own.p99),
             ("max", written.max, own.max),
+            ("mad", written.mad, own.mad),
         ];
         let other = fields.iter().find(|(_, written, own)| (written - own).abs() > ROUNDING * own.abs().max(1e-3));
         other
@@ -241,7 +242,8 @@ fn paths(record: &Record) -> Vec<String> {
 
 /// The first absolute path in a text that is not below a folder that every machine has.
 fn path_in(text: &str) -> Option<&str> {
-    let words = text.split(|c: char| c.is_whitespace() || "'\"`=,;()".contains(c));
+    let words = text.split(|c: char| c.is_whitespace() || "'\"`=,;()[]{}<>|".contains(c));
+    let words = words.map(|word| word.rsplit_once("://").map_or(word, |(_, path)| path));
     words.into_iter().find(|word| {
         let is_unix = word.strip_prefix('/').is_some_and(|rest| rest.starts_with(char::is_alphanumeric))
             && word[1..].contains('/')

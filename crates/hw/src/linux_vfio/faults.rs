@@ -46,7 +46,13 @@ fn fault(record: &str, device: Address) -> Option<String> {
     // Some reports omit the domain.
     let whole = device.to_string();
     let short = whole.split_once(':').map_or(whole.as_str(), |(_, short)| short);
-    let is_fault = WORDS.iter().any(|word| message.contains(word)) && message.contains(short);
+    // Not as the end of the address of a device in another domain.
+    let is_apart = |at: usize| {
+        let before = message[..at].chars().next_back();
+        before.is_none_or(|letter| !letter.is_ascii_hexdigit() && letter != ':')
+    };
+    let is_named = message.contains(&whole) || message.match_indices(short).any(|(at, _)| is_apart(at));
+    let is_fault = WORDS.iter().any(|word| message.contains(word)) && is_named;
     is_fault.then(|| message.to_owned())
 }
 
@@ -60,6 +66,7 @@ mod tests {
         let line = "DMAR: [DMA Write NO_PASID] Request device [04:00.0] fault addr 0x20000000 [fault reason 0x05] PTE Write access is not set";
         assert_eq!(fault(&format!("3,512,9,-;{line}\n SUBSYSTEM=pci\n"), device).as_deref(), Some(line));
         for other in [
+            "3,512,9,-;x 0001:04:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT]\n".to_owned(),
             "3,512,9,-;DMAR: [DMA Read] Request device [05:00.0] fault addr 0x0\n".to_owned(),
             "6,513,9,-;pci 0000:04:00.0: reset\n".to_owned(),
             line.to_owned(),

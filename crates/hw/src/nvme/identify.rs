@@ -20,7 +20,9 @@ impl ControllerData {
             printed.collect::<String>().trim().to_owned()
         };
         let limit = data.get(77).copied().unwrap_or(0);
-        let most_bytes = (limit > 0).then(|| least_page.checked_shl(limit.into()).unwrap_or(u64::MAX));
+        let most_bytes = (limit > 0).then(|| {
+            1u64.checked_shl(limit.into()).and_then(|pages| pages.checked_mul(least_page)).unwrap_or(u64::MAX)
+        });
         ControllerData { model: text(24, 64), firmware: text(64, 72), most_bytes }
     }
 }

@@ -79,6 +79,10 @@ impl Spread {
             return self.mean_ns * mean;
         }
         let share = ratio.powf(1.0 / lines);
+        // Of nearly equal times, the root is rounded to 1.
+        if share >= 1.0 {
+            return 0.0;
+        }
         let until = -(-share).ln_1p();
         let (mut power, mut sum) = (1.0, 0.0);
         for nth in 1..=lines as u32 {
@@ -97,7 +101,7 @@ fn harmonic(x: f64) -> f64 {
     const EULER: f64 = 0.577_215_664_901_532_9;
     let mut x = x.max(1.0);
     let mut before = 0.0;
-    while x < 8.0 {
+    while x < 16.0 {
         x += 1.0;
         before += 1.0 / x;
     }
@@ -133,6 +137,7 @@ mod tests {
     fn a_resource_lags_by_the_mean_if_requests_arrive_no_faster_than_it_serves_them() {
         assert_eq!(SPREAD.early(5.0, 5.0).to_bits(), 0.0_f64.to_bits());
         assert!(SPREAD.early(4.999, 5.0) < 0.5);
+        assert!(SPREAD.early(5.0 * (1.0 - f64::EPSILON), 5.0) < 0.5);
         // If they arrive at once, it starts with the first.
         assert!((SPREAD.early(0.0, 5.0) - 90.0).abs() < 1e-6);
         // One line each, half the time: u = ln 2, a lag of s (1 - ln 2).
