@@ -181,9 +181,9 @@ mod tests {
     fn combinations_of_two_keys_are_all_pairs() {
         let pairs: Vec<usize> = MECHANISMS
             .iter()
-            .map(|mechanism| match mechanism.is_alike {
-                true => CHUNKS.len(),
-                false => mechanism.choices.iter().map(|(_, values)| values.len()).product(),
+            .map(|mechanism| {
+                let all = mechanism.choices.iter().map(|(_, values)| values.len()).product();
+                if mechanism.is_alike { CHUNKS.len() } else { all }
             })
             .collect();
         let found: Vec<usize> = MECHANISMS.iter().map(|mechanism| mechanism.combinations().len()).collect();
