@@ -158,13 +158,14 @@ pub(crate) fn rounded<E>(
 /// A latency that the data leave open then stays in the middle instead of drifting to a bound, which would look like a
 /// result. A count or an engine time that limits no figure of the fit limits none that it predicts.
 pub(crate) fn pulled(mut left: Vec<f64>, problem: &FitData, parameters: &[Parameter], values: &[f64]) -> Vec<f64> {
-    let target = |(parameter, grid): (&Parameter, &Grid)| match grid {
-        Some(_) => parameter.high,
-        None if may_be_nothing(&parameter.name) => parameter.low,
-        None => middle(parameter),
+    let pull = |(parameter, grid): (&Parameter, &Grid)| match grid {
+        Some(_) => (PULL, parameter.high),
+        // Farther from most values than a middle is, and so as strong as that with a part of it.
+        None if may_be_nothing(&parameter.name) => (PULL / 4.0, parameter.low),
+        None => (PULL, middle(parameter)),
     };
-    let targets = parameters.iter().zip(problem.grids()).map(target);
-    left.extend(targets.zip(values).map(|(target, value)| PULL * (value / target).ln()));
+    let pulls = parameters.iter().zip(problem.grids()).map(pull);
+    left.extend(pulls.zip(values).map(|((pull, target), value)| pull * (value / target).ln()));
     left
 }
 

@@ -278,16 +278,14 @@ fn tried_reads(kind: u32, draw: &mut Draw) -> Tried {
 }
 
 #[test]
-fn costs_of_the_data_of_reads_are_found_behind_the_link_and_outside_of_the_tags() {
+fn costs_of_the_data_of_reads_are_found_behind_the_link() {
     let mut draw = Draw(SEED);
-    let mut right = 0;
-    for kind in 0..3 {
+    // Known gap: rates of long runs do not show a latency after the tag, which latencies alone do not tell from
+    // `dma.start_ns`. The third kind is therefore not among these; the next test counts it.
+    for kind in 0..2 {
         let tried = tried_reads(kind, &mut draw);
-        assert!(tried.is_within_limits() && tried.is_found(), "{}", tried.in_words());
-        right += u32::from(tried.is_right());
+        assert!(tried.is_within_limits() && tried.is_right(), "{}", tried.in_words());
     }
-    // Known gap, as below: one of them gets a spread of the memory's latency in addition.
-    assert_eq!(right, 2);
 }
 
 #[test]
