@@ -93,10 +93,11 @@ class TraceOptions(_Variants, total=False):
     dllps: bool
 
 
-#: Options of the command that have another form here: arguments of their own, results, and runs in other processes.
+#: Options of the command that have another form here: arguments of their own, results, and runs in other processes. Binding a
+#: driver, and devices that need it, are left to the command.
 NOT_HERE = frozenset(
     "on question json record repeat save-baseline baseline-folder run-of-repeat csv html svg full samples dry-run system-root "
-    "output read link help".split()
+    "output read link help bind device".split()
 )
 
 
