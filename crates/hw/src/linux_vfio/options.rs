@@ -6,6 +6,7 @@ use crate::pci_driver::PciFunction;
 use lanemark_devices::{DeviceFile, Identifiers};
 
 /// Class code of an NVMe I/O controller. Source: PCI Code and ID Assignment Specification 1.11, 1.9.
+#[cfg(target_arch = "x86_64")]
 const NVME: &str = "010802";
 
 /// How a device is opened through VFIO.
@@ -29,6 +30,7 @@ impl VfioOptions<'_> {
     }
 
     /// Whether the device is driven as an NVMe drive: by its class, and if no device file describes it.
+    #[cfg(target_arch = "x86_64")]
     pub(super) fn is_drive(&self, system: &System, device: Address) -> bool {
         let class = PciFunction::find(system, device).and_then(|function| function.class());
         self.file.is_none() && class.is_ok_and(|class| class == NVME)
