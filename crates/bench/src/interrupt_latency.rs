@@ -44,7 +44,7 @@ fn way(facts: &Facts) -> Asked {
     (if has_flag { Share::Doorbell } else { Share::List }, WRITTEN, Completion::Interrupt)
 }
 
-/// What the core polls instead of the interrupt.
+/// Place that the core polls instead of waiting for the interrupt: memory or a register.
 fn polled(case: &Case) -> Completion {
     match case.method {
         Method::DmaCall { share: Share::List, .. } => Completion::Register,

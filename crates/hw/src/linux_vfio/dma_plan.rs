@@ -14,7 +14,7 @@ pub(super) struct DmaPlan {
     /// Index of the core that starts them.
     pub(super) core: u32,
     pub(super) transfer: Transfer,
-    /// How the core sees the end of each.
+    /// Method by which the core sees the end of each transfer.
     pub(super) completion: Completion,
 }
 

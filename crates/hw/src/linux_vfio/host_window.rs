@@ -97,7 +97,7 @@ impl HostPages {
 
 impl Drop for HostPages {
     fn drop(&mut self) {
-        // SAFETY: the range is the one mapped in `of`; whoever maps it for a device unmaps it first.
+        // SAFETY: the range is the one mapped in `of`; a DMA mapping of it is removed first.
         let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.len) };
         debug_assert!(unmapped.is_ok(), "munmap of our own mapping: {unmapped:?}");
     }

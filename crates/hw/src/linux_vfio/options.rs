@@ -1,4 +1,4 @@
-//! How a device is opened through VFIO.
+//! Options with which a device is opened through VFIO.
 
 use super::{DRIVER, VfioError};
 use crate::linux_sysfs::{Address, Attachment, Consent, Device, Range, System};
@@ -9,7 +9,7 @@ use lanemark_devices::{DeviceFile, Identifiers};
 #[cfg(target_arch = "x86_64")]
 const NVME: &str = "010802";
 
-/// How a device is opened through VFIO.
+/// Options with which a device is opened through VFIO.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct VfioOptions<'a> {
     /// Ranges of BARs that may be accessed by plans with loads and stores.

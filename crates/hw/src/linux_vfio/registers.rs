@@ -16,7 +16,7 @@ pub(super) struct Registers {
     way: Way,
 }
 
-/// How they are accessed.
+/// Access path of the registers.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // A machine has one value.
 enum Way {

@@ -44,7 +44,7 @@ impl DmaMemory for FakeMemory {
     }
 }
 
-/// What is wrong with the controller.
+/// Fault of the fake controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fault {
     None,

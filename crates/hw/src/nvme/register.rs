@@ -84,7 +84,7 @@ impl Capabilities {
 /// End of the registers that a run with the admin queue and one I/O queue pair uses.
 ///
 /// # Errors
-/// Those of `bar`.
+/// Error of an access to `bar`.
 pub(crate) fn registers_end(bar: &impl Bar) -> Result<u64, Errno> {
     // A controller that does not respond has no doorbells, and enabling it names the error.
     let capabilities = load(bar, CAP)?;
