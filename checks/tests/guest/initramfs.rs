@@ -12,7 +12,6 @@ pub struct Initramfs {
 
 const FOLDER: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
-const LINK: u32 = 0o120_777;
 
 impl Initramfs {
     /// Adds an executable file and its parent folders.
@@ -25,11 +24,6 @@ impl Initramfs {
         if !path.is_empty() && self.folders.insert(path.to_owned()) {
             self.entry(path, FOLDER, &[]);
         }
-    }
-
-    /// Adds a symbolic link from `path` to `target`.
-    pub fn link(&mut self, path: &str, target: &str) {
-        self.entry(path, LINK, target.as_bytes());
     }
 
     fn entry(&mut self, path: &str, mode: u32, content: &[u8]) {
