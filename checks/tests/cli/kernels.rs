@@ -147,6 +147,7 @@ fn kernels_that_are_printed_are_those_that_questions_launch_and_no_others() {
         kind: DeviceKind::Accelerator,
         is_emulated: false,
         allocations: Allocation::ALL.to_vec(),
+        small_copies: Vec::new(),
         memory_ports: 32,
         computes: true,
     };

@@ -8,6 +8,7 @@
 //! Uses `host` (what software wrote: programs, driver blocks), `iommu` and `fabric`; none of them uses it.
 
 pub mod atc;
+pub mod bells;
 pub mod channel;
 pub mod data_path;
 pub mod descriptor_fetcher;
