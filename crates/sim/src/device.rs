@@ -9,6 +9,7 @@
 
 pub mod atc;
 pub mod bells;
+mod calls;
 pub mod channel;
 pub mod data_path;
 pub mod descriptor_fetcher;

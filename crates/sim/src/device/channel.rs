@@ -5,7 +5,8 @@
 //! doorbell, a descriptor ring with its fetcher, a status register, a word in host memory and a message.
 
 use crate::critical_path::Milestone;
-use crate::device::bells::{Bells, Started};
+use crate::device::bells::Started;
+use crate::device::calls::Calls;
 use crate::device::descriptor_fetcher::DescriptorFetcher;
 use crate::device::dma_engine::spec::Spec;
 use crate::device::interconnect::{Interconnect, Queue};
@@ -17,22 +18,6 @@ use lanemark_machine::{Cause, Completion, Descriptors, DmaCall, Partner, Transfe
 use lanemark_platform::Mailbox;
 use lanemark_units::Ticks;
 use std::collections::VecDeque;
-
-/// Driver interface of a job: doorbell and notification.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Calls {
-    pub mailbox: Mailbox,
-    pub is_fetched: bool,
-    pub completion: Completion,
-    /// Completed transfers that were notified.
-    pub notified: u64,
-    /// Time until which a notification is delayed because its vector is masked.
-    pub held_until: Ticks,
-    /// Total stall time for descriptors.
-    pub fetching: Ticks,
-    /// What the doorbells start, if one notification reports the end of all transfers of an iteration.
-    pub group: Option<Bells>,
-}
 
 /// State of the engine that its channels share.
 #[derive(Clone, Copy)]
@@ -548,13 +533,8 @@ impl Channel {
         let moved = now_begun - begun;
         view.flag(*is_whole);
         view.flag(calls.is_some());
-        if let Some(Calls { mailbox: _, is_fetched: _, completion: _, notified, held_until, fetching, group }) = calls {
-            view.state(*notified);
-            view.time(held_until);
-            view.counter(&mut fetching.0);
-            if let Some(bells) = group {
-                bells.visit(view);
-            }
+        if let Some(calls) = calls {
+            calls.visit(view);
         }
         if let Some(fetcher) = fetcher {
             fetcher.visit(view);
