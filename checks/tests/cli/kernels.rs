@@ -130,7 +130,7 @@ impl Machine for Noting {
                         format!("stream_copy_{vector_words}_with_gaps")
                     }
                 }),
-                QueueRequest::Copy(_) => None,
+                QueueRequest::Copy(_) | QueueRequest::SmallCopies(_) => None,
             });
         }
         while samples.wants_more() {
