@@ -111,7 +111,7 @@ dependencies: ## compute experiments/*/dependencies.csv, the classes of publishe
 
 schemas: ## write schemas/*.json from the code; a test compares them
 	@mkdir -p schemas
-	@for kind in platform device record doctor fleet guidance space sweep-log; do \
+	@for kind in platform device record doctor fleet guidance space sweep-log copies; do \
 		$(LANEMARK) schema $$kind > schemas/.$$kind.json || { rm -f schemas/.$$kind.json; exit 1; }; \
 		mv schemas/.$$kind.json schemas/$$kind.json; \
 		echo "wrote schemas/$$kind.json"; \

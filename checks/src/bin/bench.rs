@@ -8,6 +8,8 @@
 mod cocotb;
 #[path = "bench/compiled.rs"]
 mod compiled;
+#[path = "bench/copy_plan.rs"]
+mod copy_plan;
 #[path = "bench/decode.rs"]
 mod decode;
 #[path = "bench/fabric.rs"]
@@ -82,7 +84,7 @@ fn main() {
     // Without an argument all benchmarks run; with a name, only that one.
     let only = std::env::args().nth(1);
     let is_asked = |name: &str| only.as_deref().is_none_or(|only| only == name);
-    let all: [(&str, &dyn Fn()); 18] = [
+    let all: [(&str, &dyn Fn()); 19] = [
         // First, because it reports the peak memory of the process so far.
         ("steady", &steady::steady),
         ("simulator", &|| simulator(&card)),
@@ -98,6 +100,7 @@ fn main() {
         ("map", &map_unmap::map_unmap),
         ("kernels", &kernels::kernels),
         ("host", &host::host),
+        ("copy_plan", &copy_plan::copy_plan),
         ("runtime", &runtime::runtime),
         ("sweeps", &sweeps::sweeps),
         ("compare", &false_alarms::false_alarms),

@@ -130,7 +130,7 @@ impl Machine for Noting {
                         format!("stream_copy_{vector_words}_with_gaps")
                     }
                 }),
-                QueueRequest::Copy(_) => None,
+                QueueRequest::Copy(_) | QueueRequest::SmallCopies(_) => None,
             });
         }
         while samples.wants_more() {
@@ -147,6 +147,7 @@ fn kernels_that_are_printed_are_those_that_questions_launch_and_no_others() {
         kind: DeviceKind::Accelerator,
         is_emulated: false,
         allocations: Allocation::ALL.to_vec(),
+        small_copies: Vec::new(),
         memory_ports: 32,
         computes: true,
     };

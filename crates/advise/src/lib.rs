@@ -13,6 +13,7 @@
 
 mod compare;
 mod conditions;
+mod copies;
 mod corpus;
 mod crossover;
 pub mod doctor;
@@ -29,6 +30,7 @@ mod runtime;
 mod workload;
 
 pub use compare::{Incomparable, Named, compare, repeated};
+pub use copies::{NoCopyTable, copy_table};
 pub use corpus::{LEAST_CASES, NoNeighbours, built_in_corpus, neighbours};
 pub use fleet::{FleetMember, MIN_EFFECT_PERCENT, fleet};
 pub use imported::{ImportLimits, NoLimit, judge_imported};

@@ -75,6 +75,7 @@ fn task(answer: &Answer) -> Task {
         | Method::DmaUnderLoad { .. }
         | Method::DmaCall { .. }
         | Method::Relay { .. }
+        | Method::SmallCopies { .. }
         | Method::Launch { .. }
         | Method::Argument { .. }
         | Method::Compute { .. }

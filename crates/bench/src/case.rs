@@ -5,7 +5,7 @@ use crate::computation::{Computation, Matrix};
 use lanemark_compute::StreamCopy;
 use lanemark_machine::{
     Access, BufferHandoff, DmaCall, Facts, Fence, Flow, HostMemory, MapUnmap, Partner, Pattern, Peer, Region, Relay,
-    RuntimeCopy, Span, TimeBase, Transfer, Verb, Width, Window, Writer,
+    RuntimeCopy, SmallCopies, Span, TimeBase, Transfer, Verb, Width, Window, Writer,
 };
 use lanemark_method::{AccessPath, CacheState, ComputeWork, CoreAccess, Method, Reach};
 use lanemark_record::Quantity;
@@ -59,6 +59,7 @@ impl Case {
             | Method::LineLoad { .. }
             | Method::Relay { .. }
             | Method::RuntimeCopy { .. }
+            | Method::SmallCopies { .. }
             | Method::Launch { .. }
             | Method::Argument { .. }
             | Method::Compute { .. }
@@ -145,7 +146,9 @@ impl Case {
             | Method::DmaPages { flows, .. }
             | Method::DmaUnderLoad { flows, .. }
             | Method::DmaCall { flows, .. } => flows.first().map_or(Verb::Load, |flow| flow.verb),
-            Method::RuntimeCopy { direction, .. } | Method::SharedBuffer { direction, .. } => direction.verb(),
+            Method::RuntimeCopy { direction, .. }
+            | Method::SmallCopies { direction, .. }
+            | Method::SharedBuffer { direction, .. } => direction.verb(),
             Method::LineLoad { .. } | Method::Compute { .. } => Verb::Load,
             Method::Fence { .. }
             | Method::Clock { .. }
@@ -188,6 +191,7 @@ impl Case {
             | Method::DmaCall { .. }
             | Method::Relay { .. }
             | Method::RuntimeCopy { .. }
+            | Method::SmallCopies { .. }
             | Method::Launch { .. }
             | Method::Argument { .. }
             | Method::Compute { .. }
@@ -219,6 +223,7 @@ impl Case {
             | Method::LineLoad { .. }
             | Method::Relay { .. }
             | Method::RuntimeCopy { .. }
+            | Method::SmallCopies { .. }
             | Method::Launch { .. }
             | Method::Argument { .. }
             | Method::Compute { .. }
@@ -288,6 +293,8 @@ impl Case {
             Method::MapUnmap { .. } => Some(MapUnmap::MOST_BYTES),
             Method::SharedBuffer { .. } => Some(BufferHandoff::MOST_BYTES),
             Method::RuntimeCopy { .. } => Some(RuntimeCopy::MOST_BYTES),
+            // Every piece has a gap behind it.
+            Method::SmallCopies { copies, .. } => Some(SmallCopies::MOST_BYTES / 4 / u64::from((*copies).max(1))),
             Method::Compute { work: ComputeWork::StreamCopy { ports, .. }, .. } => {
                 let most = StreamCopy::most_bytes_per_port(*ports);
                 // A copy by the runtime fills an array and reads it back.

@@ -7,8 +7,8 @@ use crate::{
     doorbell_to_completion, driver_call_overhead, fence_cost, interrupt_latency, iotlb_reach, iotlb_thrash,
     launch_latency, loaded_latency, many_small_few_large, mmio_handshake, mmio_read_bandwidth, mmio_read_latency,
     mmio_write_bandwidth, mmio_write_latency, p2p_latency, p2p_read_bandwidth, p2p_write_bandwidth,
-    partial_line_writes, relay_bandwidth, runtime_copy, shared_link, spmv, stream_copy, streaming_load_bandwidth,
-    syscall_latency, timer_cost, wc_buffers,
+    partial_line_writes, relay_bandwidth, runtime_copy, shared_link, small_copies, spmv, stream_copy,
+    streaming_load_bandwidth, syscall_latency, timer_cost, wc_buffers,
 };
 
 /// Every question, in the order of measurement.
@@ -47,6 +47,7 @@ pub const CATALOGUE: &[Question] = &[
     accessor_overhead::QUESTION,
     runtime_copy::QUESTION,
     many_small_few_large::QUESTION,
+    small_copies::QUESTION,
     stream_copy::QUESTION,
     spmv::QUESTION,
     dma_map_cost::QUESTION,

@@ -132,6 +132,7 @@ mod tests {
                 kind: DeviceKind::Accelerator,
                 is_emulated: false,
                 allocations: vec![Allocation::Buffer],
+                small_copies: Vec::new(),
                 memory_ports: 1,
                 computes: false,
             }),

@@ -63,6 +63,7 @@ mod runtime_fixture;
 mod sampling;
 mod series;
 mod shared_link;
+mod small_copies;
 mod spmv;
 mod step;
 mod stream_copy;

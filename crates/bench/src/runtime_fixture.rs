@@ -27,6 +27,7 @@ pub(crate) fn facts(allocations: &[Allocation]) -> Facts {
             kind: DeviceKind::Accelerator,
             is_emulated: false,
             allocations: allocations.to_vec(),
+            small_copies: Vec::new(),
             memory_ports: 1,
             computes: false,
         }),
@@ -61,6 +62,7 @@ impl Machine for Runtime {
             }
             Some(QueueRequest::Launch(_)) => 5000,
             Some(QueueRequest::Copy(moved)) => 1000 + moved.bytes / 10,
+            Some(QueueRequest::SmallCopies(copies)) => 1000 + copies.bytes_in_all() / 10,
             Some(QueueRequest::Compute(_)) | None => 0,
         };
         let time = Ticks::whole_ns(ns * plan.passes);

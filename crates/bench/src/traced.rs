@@ -33,6 +33,7 @@ pub fn plan_to_trace(question: &Question, case: &Case, passes: Option<u64>) -> P
         | Method::LineLoad { .. }
         | Method::DmaCall { .. }
         | Method::RuntimeCopy { .. }
+        | Method::SmallCopies { .. }
         | Method::Launch { .. }
         | Method::Argument { .. }
         | Method::Compute { .. }

@@ -1,5 +1,5 @@
 /*
- * lanemark.h: loads and stores to named ranges of the BARs of a PCI device.
+ * lanemark.h: loads and stores to named ranges of the BARs of a PCI device, and the method for many small copies to a GPU.
  *
  * Every function returns a lanemark_status; lanemark_message() returns the details. A handle may be used by one thread at
  * a time. Runs on x86-64 Linux; on other systems lanemark_attach fails.
@@ -35,6 +35,16 @@
  * Flag for `lanemark_attach`: enable memory decoding if it is off; it stays enabled.
  */
 #define LANEMARK_ENABLE 2
+
+/**
+ * Direction for `lanemark_copy_plan`: to the device.
+ */
+#define LANEMARK_TO_DEVICE 0
+
+/**
+ * Direction for `lanemark_copy_plan`: from the device.
+ */
+#define LANEMARK_FROM_DEVICE 1
 
 /**
  * Outcome of a call; `lanemark_message` returns the details.
@@ -103,9 +113,44 @@ typedef enum lanemark_status {
 } lanemark_status;
 
 /**
+ * How to copy many pieces.
+ */
+typedef enum lanemark_copy_method {
+  /**
+   * The table has no method: it is null, or has no times of the direction, or the direction is invalid.
+   */
+  LANEMARK_COPY_METHOD_UNKNOWN = 0,
+  /**
+   * An asynchronous copy for each piece, and one wait.
+   */
+  LANEMARK_COPY_METHOD_LOOP = 1,
+  /**
+   * One call with the list of all pieces.
+   */
+  LANEMARK_COPY_METHOD_BATCH = 2,
+  /**
+   * One copy of a packed buffer, and a kernel that distributes or gathers the pieces.
+   */
+  LANEMARK_COPY_METHOD_PACKED = 3,
+  /**
+   * A kernel that accesses the pieces in host memory.
+   */
+  LANEMARK_COPY_METHOD_IN_PLACE = 4,
+  /**
+   * Stores of the processor through a BAR, or loads.
+   */
+  LANEMARK_COPY_METHOD_STORES = 5,
+} lanemark_copy_method;
+
+/**
  * An attached device.
  */
 typedef struct lanemark_card lanemark_card;
+
+/**
+ * A table of methods for many small copies.
+ */
+typedef struct lanemark_copy_table lanemark_copy_table;
 
 /**
  * A mapped range of a BAR.
@@ -245,6 +290,36 @@ enum lanemark_status lanemark_unmap(struct lanemark_mapping *mapping);
  * `card` must come from `lanemark_attach`, not be detached, and have no other users.
  */
 enum lanemark_status lanemark_detach(struct lanemark_card *card);
+
+/**
+ * Reads the table at `path`, which `lanemark tune` has written. Sets `table` to a handle for `lanemark_copy_table_close`, or
+ * to null on failure. Several threads may use the handle at a time.
+ *
+ * # Safety
+ * `path` must be NUL-terminated; `table` must be writable.
+ */
+enum lanemark_status lanemark_copy_table_open(const char *path,
+                                              struct lanemark_copy_table **table);
+
+/**
+ * Returns the fastest method for `count` pieces of `bytes` bytes; `direction` is LANEMARK_TO_DEVICE or LANEMARK_FROM_DEVICE.
+ * It takes a few nanoseconds, and leaves the message of `lanemark_message` as it is.
+ *
+ * # Safety
+ * `table` must be null, or come from `lanemark_copy_table_open` and not be closed.
+ */
+enum lanemark_copy_method lanemark_copy_plan(const struct lanemark_copy_table *table,
+                                             uint64_t bytes,
+                                             uint32_t count,
+                                             uint32_t direction);
+
+/**
+ * Closes a table.
+ *
+ * # Safety
+ * `table` must come from `lanemark_copy_table_open`, and not be used afterwards.
+ */
+enum lanemark_status lanemark_copy_table_close(struct lanemark_copy_table *table);
 
 /**
  * Returns the message of the last call on this thread, in English and UTF-8; empty if it succeeded. Never null; valid

@@ -1,5 +1,6 @@
 //! C interface: registers and memory of a card for C programs, with the checks of
-//! [`lanemark_hw::linux_sysfs::Card`]. `include/lanemark.h` is generated from this file.
+//! [`lanemark_hw::linux_sysfs::Card`]; and the method for many small copies, from a table. `include/lanemark.h` is generated
+//! from this folder.
 //!
 //! Every function returns a [`lanemark_status`]; [`lanemark_message`] returns the details. Panics are caught and returned as
 //! [`lanemark_status::Internal`]. Handles are freed by [`lanemark_unmap`] and [`lanemark_detach`].
@@ -11,16 +12,22 @@
 #![allow(non_camel_case_types)] // Names follow C conventions.
 #![allow(clippy::doc_markdown)] // Doc comments become those of the header.
 
+mod copies;
 mod message;
+mod pointers;
 mod status;
 
+pub use copies::{
+    lanemark_copy_method, lanemark_copy_plan, lanemark_copy_table, lanemark_copy_table_close, lanemark_copy_table_open,
+};
 use lanemark_hw::linux_sysfs::{BarMapping, Card, CardError, Consent, NotARange, NotAnAddress, Range, System};
 use lanemark_machine::Width;
 use lanemark_units::MemoryType;
 pub use message::lanemark_message;
 use message::{Failure, failed, guarded};
+use pointers::{argument, null, set_null, text};
 pub use status::lanemark_status;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{c_char, c_void};
 use std::path::Path;
 use std::slice;
 use std::time::Duration;
@@ -290,29 +297,6 @@ unsafe fn attach(
     Ok(())
 }
 
-/// Writes null to a handle, which programs may free, so that it is valid after a failure.
-///
-/// # Safety
-/// `handle` must be null or writable.
-unsafe fn set_null<T>(handle: *mut *mut T, what: &str) -> Result<(), Failure> {
-    if handle.is_null() {
-        return Err(null(what));
-    }
-    // SAFETY: guaranteed by the caller.
-    unsafe { handle.write(std::ptr::null_mut()) };
-    Ok(())
-}
-
-/// # Safety
-/// `text` must be null or NUL-terminated, and valid as long as the result is used.
-unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str, Failure> {
-    if text.is_null() {
-        return Err(null(what));
-    }
-    // SAFETY: guaranteed by the caller.
-    unsafe { CStr::from_ptr(text) }.to_str().map_err(|_| argument(format!("{what} is not UTF-8")))
-}
-
 /// # Safety
 /// `mapping` must be null, or come from [`lanemark_map`], not be unmapped and have no other users meanwhile.
 unsafe fn mapped<'a>(mapping: *mut lanemark_mapping) -> Result<&'a mut BarMapping, Failure> {
@@ -334,14 +318,6 @@ unsafe fn slice_of<'a, T>(start: *const T, count: usize, what: &str) -> Result<&
 fn width_of(bytes: u32) -> Result<Width, Failure> {
     let width = Width::ALL.into_iter().find(|width| width.bytes() == u64::from(bytes) && bytes <= 8);
     width.ok_or_else(|| argument(format!("invalid width {bytes} B: use 1, 2, 4 or 8")))
-}
-
-fn null(what: &str) -> Failure {
-    failed(lanemark_status::BadArgument, format!("{what} is null"))
-}
-
-fn argument(what: impl Into<String>) -> Failure {
-    failed(lanemark_status::BadArgument, what.into())
 }
 
 impl From<CardError> for Failure {

@@ -23,7 +23,7 @@ fn made() -> String {
 
 const HEAD: &str = "\
 /*
- * lanemark.h: loads and stores to named ranges of the BARs of a PCI device.
+ * lanemark.h: loads and stores to named ranges of the BARs of a PCI device, and the method for many small copies to a GPU.
  *
  * Every function returns a lanemark_status; lanemark_message() returns the details. A handle may be used by one thread at
  * a time. Runs on x86-64 Linux; on other systems lanemark_attach fails.

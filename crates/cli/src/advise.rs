@@ -1,6 +1,7 @@
 //! `advise`: the method for a workload, changes of the machine, and whether goals are met.
 
-use crate::args::{AdviseArgs, Toward};
+use crate::args::{AdviceOn, AdviseArgs, Toward};
+use crate::copies::advise_copy;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{command_line, terminal_width};
@@ -15,6 +16,10 @@ use std::io::Write;
 
 /// `lanemark advise`
 pub fn advise(args: &AdviseArgs) -> Result<(), Failure> {
+    if let Some(AdviceOn::Copy(copy)) = &args.topic {
+        return advise_copy(copy);
+    }
+    let on = args.on.clone().unwrap_or_default();
     let directions = match args.direction {
         None => vec![CopyDirection::ToDevice, CopyDirection::FromDevice],
         Some(Toward::ToDevice) => vec![CopyDirection::ToDevice],
@@ -26,10 +31,9 @@ pub fn advise(args: &AdviseArgs) -> Result<(), Failure> {
         rate_bytes_per_s: args.rate.map(Rate::bytes_per_s),
         latency_below_ns: args.latency_below.map(lanemark_units::Ticks::as_ns),
     };
-    let request =
-        WorkloadRequest { platform: args.on.clone(), with: args.with.clone(), workload, command: command_line() };
+    let request = WorkloadRequest { platform: on.clone(), with: args.with.clone(), workload, command: command_line() };
     let cancel = interrupt::cancel()?;
-    let bar = spinner(args.on.clone());
+    let bar = spinner(on);
     let guidance = advice(&request, &cancel);
     bar.finish_and_clear();
     let guidance = guidance.map_err(|error| match error {

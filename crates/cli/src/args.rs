@@ -41,6 +41,8 @@ pub enum Command {
     Predict(BenchArgs),
     /// Find the best methods for a workload, the effect of changes, and whether goals are met
     Advise(AdviseArgs),
+    /// Measure many small copies by every method, and write the table from which 'advise copy' and programs choose
+    Tune(TuneArgs),
     /// Run many points of platforms, changed keys and questions on all cores; continues after an interruption
     Sweep(SweepArgs),
     /// Reproduce published figures by simulation and formula, and compare
@@ -822,11 +824,57 @@ pub struct LspciArgs {
     pub output: Option<PathBuf>,
 }
 
+/// Advice on something other than the transfers of a workload.
+#[derive(Debug, Subcommand)]
+pub enum AdviceOn {
+    /// Choose the method for many small copies from a table of 'lanemark tune'
+    Copy(AdviseCopyArgs),
+}
+
 #[derive(Debug, Arguments)]
-pub struct AdviseArgs {
-    /// Platform: a built-in one or a platform file
-    #[arg(long, value_name = "PLATFORM")]
+pub struct AdviseCopyArgs {
+    /// Table that 'lanemark tune' has written
+    #[arg(long, value_name = "FILE")]
+    pub table: PathBuf,
+    /// Bytes of one piece: a list (64,4K) or a range (64..4M*4); K is 1024
+    #[arg(long, value_name = "SIZES", allow_negative_numbers = true)]
+    pub sizes: SizeRange,
+    /// Numbers of pieces
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',', required = true, value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
+    pub count: Vec<u32>,
+    /// Direction of the copies [default: both]
+    #[arg(long, value_name = "DIRECTION")]
+    pub direction: Option<Toward>,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub struct TuneArgs {
+    /// Target with a runtime: cuda:0, a built-in platform, a host and a card (xeon-spr+gpu-h100), or a platform file
+    #[arg(long, value_name = "TARGET")]
     pub on: String,
+    /// Override a key of a simulated platform for this run, such as runtime.submit_ns=500; repeatable
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting, value_delimiter = ',')]
+    pub with: Vec<(String, String)>,
+    /// Time budget of a real target, in seconds [default: 1, or up to 6 if all sizes need it]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    pub budget: Option<Ticks>,
+    /// The table to write
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+#[derive(Debug, Arguments)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct AdviseArgs {
+    /// Something other than the transfers of a workload
+    #[command(subcommand)]
+    pub topic: Option<AdviceOn>,
+    /// Platform: a built-in one or a platform file
+    #[arg(long, value_name = "PLATFORM", required = true)]
+    pub on: Option<String>,
     /// Direction of the transfers [default: both]
     #[arg(long, value_name = "DIRECTION")]
     pub direction: Option<Toward>,
@@ -941,7 +989,7 @@ pub struct ReportArgs {
 #[derive(Debug, Arguments)]
 pub struct SchemaArgs {
     /// The file format
-    #[arg(value_name = "platform|device|record|doctor|fleet|guidance|space|sweep-log")]
+    #[arg(value_name = "platform|device|record|doctor|fleet|guidance|space|sweep-log|copies")]
     pub format: Format,
 }
 
@@ -963,6 +1011,8 @@ pub enum Format {
     Space,
     /// Lines of the log of `sweep`
     SweepLog,
+    /// Tables of `tune`
+    Copies,
 }
 
 #[cfg(test)]

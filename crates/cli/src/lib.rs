@@ -10,6 +10,7 @@ mod args;
 mod baseline;
 mod bench;
 mod compare;
+mod copies;
 mod corpus;
 mod doctor;
 mod driver;
@@ -68,6 +69,7 @@ pub fn run(program: Vec<OsString>, arguments: Vec<OsString>) -> u8 {
         Command::Bench(args) => bench::bench(&args),
         Command::Predict(args) => bench::predict(&args),
         Command::Advise(args) => advise::advise(&args),
+        Command::Tune(args) => copies::tune(&args),
         Command::Sweep(args) => sweep::sweep(&args),
         Command::Reproduce(args) => paper::reproduce(&args),
         Command::Fit(args) => paper::fit(&args),

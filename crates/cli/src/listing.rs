@@ -114,6 +114,7 @@ pub fn schema(args: &SchemaArgs) -> Result<(), Failure> {
         Format::Guidance => lanemark_record::guidance::schema(),
         Format::Space => lanemark_sweep::schema(),
         Format::SweepLog => lanemark_record::sweep_log_schema(),
+        Format::Copies => lanemark_copy_plan::schema(),
     };
     Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
 }

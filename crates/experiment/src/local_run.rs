@@ -325,6 +325,7 @@ mod tests {
             kind: DeviceKind::Cpu,
             is_emulated: false,
             allocations: vec![Allocation::Buffer],
+            small_copies: Vec::new(),
             memory_ports: 1,
             computes: false,
         };

@@ -198,6 +198,7 @@ pub(crate) fn datum(target: &OpenTarget, answer: &Answer) -> Option<Datum> {
         | Method::DmaCall { .. }
         | Method::Relay { .. }
         | Method::RuntimeCopy { .. }
+        | Method::SmallCopies { .. }
         | Method::Launch { .. }
         | Method::Argument { .. }
         | Method::Compute { .. }

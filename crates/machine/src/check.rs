@@ -2,8 +2,8 @@
 
 use crate::{
     Allocation, Arguments, BlockCopy, BufferHandoff, CoreWork, Descriptors, DmaCall, DriverCall, EngineJob, Exchange,
-    Handshake, Launch, MapUnmap, Medium, Operation, Partner, Pattern, Plan, QueueRequest, Relay, RuntimeCopy, Step,
-    Stream, Task, Transfer, Unsupported, Verb, Work,
+    Handshake, Launch, MapUnmap, Medium, Operation, Partner, Pattern, Plan, QueueRequest, Relay, RuntimeCopy,
+    SmallCopies, Step, Stream, Task, Transfer, Unsupported, Verb, Work,
 };
 use lanemark_compute::{Spmv, Workload};
 use lanemark_units::{MemoryType, format_size};
@@ -313,6 +313,7 @@ fn check_request(request: &QueueRequest) -> Checked {
             }
             Ok(())
         }
+        QueueRequest::SmallCopies(copies) => check_small_copies(copies),
         QueueRequest::Compute(compute) => match &compute.work {
             Workload::StreamCopy(copy) => {
                 copy.check().map_err(|because| Impossible::new("kernels that copy streams", because))
@@ -326,12 +327,26 @@ fn check_request(request: &QueueRequest) -> Checked {
     }
 }
 
+fn check_small_copies(copies: &SmallCopies) -> Checked {
+    let SmallCopies { bytes, count, .. } = *copies;
+    if count == 0 || count > SmallCopies::MOST_COPIES {
+        let because = format!("one iteration copies 1 to {} pieces", SmallCopies::MOST_COPIES);
+        return Err(Impossible::new(format!("{count} pieces"), because));
+    }
+    if bytes == 0 || copies.memory_bytes() > SmallCopies::MOST_BYTES {
+        let most = format_size(SmallCopies::MOST_BYTES);
+        let because = format!("the pieces and the gaps between them take 1 B to {most} of host memory");
+        return Err(Impossible::new(format!("{count} pieces of {bytes} B"), because));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
-        Access, Completion, Discipline, EngineWork, HostMemory, HostWait, Lane, Medium, OnChannels, Order, Share, Span,
-        Verb, Width, Window, WriteRead,
+        Access, Completion, CopyBy, Discipline, EngineWork, HostMemory, HostWait, Lane, Medium, OnChannels, Order,
+        Share, Span, Verb, Width, Window, WriteRead,
     };
     use lanemark_units::{BarOffset, Ticks};
 
@@ -367,6 +382,10 @@ mod tests {
 
     fn lines(message: Span) -> Medium {
         Medium::Lines { access: Access::Plain(Width::B8), message, answer: span(64, 64) }
+    }
+
+    fn pieces(bytes: u64, count: u32) -> SmallCopies {
+        SmallCopies { verb: Verb::Store, bytes, count, by: CopyBy::Loop }
     }
 
     fn copy(bytes: u64) -> RuntimeCopy {
@@ -467,6 +486,12 @@ mod tests {
                 Plan::new(copy(RuntimeCopy::MOST_BYTES + 1), 1),
                 "1 B to 256MiB",
             ),
+            (
+                Plan::new(pieces(64, SmallCopies::MOST_COPIES), 1),
+                Plan::new(pieces(64, SmallCopies::MOST_COPIES + 1), 1),
+                "1 to 500 pieces",
+            ),
+            (Plan::new(pieces(1 << 20, 128), 1), Plan::new(pieces(1 << 20, 129), 1), "1 B to 256MiB of host memory"),
         ];
         for (good, bad, word) in rows {
             assert_eq!(good.check(), Ok(()), "{good:?}");

@@ -34,6 +34,7 @@ mod relay;
 mod resource_use;
 mod runtime_copy;
 mod samples;
+mod small_copies;
 mod steady;
 mod step;
 mod trace;
@@ -54,7 +55,7 @@ pub use handshake::Handshake;
 pub use host_memory::{HostMemory, Writer};
 pub use injected_fault::InjectedFault;
 pub use lanemark_method::{
-    Access, Allocation, Arguments, Clock, Completion, Descriptors, Discipline, Fence, Flow, Flush, HostWait,
+    Access, Allocation, Arguments, Clock, Completion, CopyBy, Descriptors, Discipline, Fence, Flow, Flush, HostWait,
     Invalidation, KernelCall, LineSource, Means, Peer, Share, Socket, Strategy, Table, UnknownName, Verb, Width,
 };
 pub use launch::Launch;
@@ -71,6 +72,7 @@ pub use runtime_copy::RuntimeCopy;
 pub use samples::{
     BytesMoved, Concurrent, Confirmed, Delivery, Disturbance, Dropped, PathShare, Sample, Samples, Traffic, Wait,
 };
+pub use small_copies::SmallCopies;
 pub use steady::{Steady, Unsteady};
 pub use step::{BlockCopy, DriverCall, Order, Span, Step, Stream};
 pub use trace::{CreditsLeft, Direction, Dllp, DllpKind, Frame, StallSite, Trace, TraceGap, Waited};

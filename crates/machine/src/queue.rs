@@ -1,6 +1,6 @@
 //! Requests to the queue of a runtime.
 
-use crate::{Compute, Launch, Placement, RuntimeCopy};
+use crate::{Compute, Launch, Placement, RuntimeCopy, SmallCopies};
 
 /// A request that a thread makes of the queue of a runtime in each iteration, and waits for.
 #[derive(Clone, PartialEq, Debug)]
@@ -20,6 +20,8 @@ pub enum QueueRequest {
     Launch(Launch),
     /// A copy between host and device.
     Copy(RuntimeCopy),
+    /// Copies of many pieces, with one wait.
+    SmallCopies(SmallCopies),
     /// Launches of kernels that compute.
     Compute(Compute),
 }
@@ -31,6 +33,7 @@ impl QueueRequest {
         match self {
             QueueRequest::Launch(_) => 0,
             QueueRequest::Copy(copy) => copy.bytes,
+            QueueRequest::SmallCopies(copies) => copies.bytes_in_all(),
             QueueRequest::Compute(compute) => compute.work.bytes(),
         }
     }

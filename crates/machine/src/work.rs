@@ -2,7 +2,7 @@
 
 use crate::{
     BufferHandoff, Compute, DmaCall, Exchange, Handshake, HostMemory, Launch, MapUnmap, OnChannels, Operation,
-    Placement, QueueRequest, QueueWork, Relay, RuntimeCopy, Step, Transfer, WriteRead,
+    Placement, QueueRequest, QueueWork, Relay, RuntimeCopy, SmallCopies, Step, Transfer, WriteRead,
 };
 
 /// The work of one iteration, by who does it.
@@ -289,5 +289,6 @@ conversions! {
     Relay => Work, Work::Relay;
     Launch => Work, QueueRequest::Launch;
     RuntimeCopy => Work, QueueRequest::Copy;
+    SmallCopies => Work, QueueRequest::SmallCopies;
     Compute => Work, QueueRequest::Compute;
 }

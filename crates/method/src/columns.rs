@@ -4,7 +4,7 @@ use crate::{Arguments, ComputeWork, CoreAccess, Flow, Means, Method, Reach};
 
 impl Method {
     /// The columns of all methods, in table order.
-    pub const COLUMNS: [&'static str; 43] = [
+    pub const COLUMNS: [&'static str; 44] = [
         "kind",
         "path",
         "verb",
@@ -24,6 +24,7 @@ impl Method {
         "descriptors",
         "completion",
         "direction",
+        "copies",
         "wait",
         "allocation",
         "kernels",
@@ -51,9 +52,10 @@ impl Method {
     ];
 
     /// The columns with whole numbers; all others have texts.
-    pub const WHOLE_COLUMNS: [&'static str; 13] = [
+    pub const WHOLE_COLUMNS: [&'static str; 14] = [
         "outstanding",
         "pages",
+        "copies",
         "kernels",
         "arguments",
         "ports",
@@ -128,6 +130,11 @@ impl Method {
                 put("direction", direction.name());
                 put("wait", wait.name());
                 put("allocation", allocation.name());
+            }
+            Method::SmallCopies { direction, copies, by } => {
+                put("by", by.name());
+                put("direction", direction.name());
+                put("copies", &copies.to_string());
             }
             Method::Launch { kernels, wait, arguments, pinned } => {
                 put("kernels", &kernels.to_string());

@@ -53,6 +53,7 @@ kinds! {
     DmaCall: "dma_call",
     Relay: "relay",
     RuntimeCopy: "runtime_copy",
+    SmallCopies: "small_copies",
     Launch: "launch",
     Argument: "argument",
     Compute: "compute",

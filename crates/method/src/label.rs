@@ -67,6 +67,9 @@ impl fmt::Display for Method {
                 }
                 write!(f, "{} by runtime, wait by {wait}", direction_in_words(*direction))
             }
+            Method::SmallCopies { direction, copies, by } => {
+                write!(f, "{copies} {}, {}", direction_in_words(*direction), by.in_words())
+            }
             Method::Launch { kernels, wait, arguments, pinned } => {
                 match kernels {
                     1 => f.write_str("launch")?,
@@ -173,8 +176,8 @@ fn chain_in_words(cards: &[u32]) -> String {
 mod tests {
     use super::*;
     use crate::{
-        Access, Arguments, Clock, Completion, CoreAccess, Discipline, Fence, Flush, HostWait, Invalidation, Means,
-        Reach, Strategy, Table, Width,
+        Access, Arguments, Clock, Completion, CopyBy, CoreAccess, Discipline, Fence, Flush, HostWait, Invalidation,
+        Means, Reach, Strategy, Table, Width,
     };
     use lanemark_units::MemoryType;
 
@@ -242,6 +245,9 @@ mod tests {
         };
         assert_eq!(copy(Allocation::Host), "host usm to device by runtime, wait by event");
         assert_eq!(copy(Allocation::Buffer), "to device by runtime, wait by event");
+        let direction = CopyDirection::FromDevice;
+        let small = |by| Method::SmallCopies { direction, copies: 16, by }.to_string();
+        assert_eq!(small(CopyBy::Loop), "16 from device, a loop of copies");
         let compute = |work| Method::Compute { work, wait: HostWait::Finish }.to_string();
         let stream = ComputeWork::StreamCopy { ports: 2, first_port: 3, vector_words: 4, stride_bytes: 64 };
         assert_eq!(compute(stream), "stream copy 2 ports from 3 on vectors of 4 every 64 B, wait by finish");

@@ -3,7 +3,7 @@
 //! A [`Method`] is data, with every parameter in a typed field. Plans of the crate `machine` and
 //! answers of the crate `record` share the types of this crate: instructions ([`Access`],
 //! [`Fence`]), DMA flows ([`Flow`], [`Reach`]), driver calls ([`Share`], [`Descriptors`],
-//! [`Completion`]), runtimes ([`HostWait`], [`Allocation`], [`Arguments`]), shared buffers
+//! [`Completion`]), runtimes ([`HostWait`], [`Allocation`], [`Arguments`], [`CopyBy`]), shared buffers
 //! ([`Discipline`]) and mappings ([`Means`]).
 
 #![forbid(unsafe_code)]
@@ -13,6 +13,7 @@ mod allocation;
 mod clock;
 mod columns;
 mod compute;
+mod copy_by;
 mod core_access;
 mod discipline;
 mod dma_call;
@@ -32,6 +33,7 @@ pub use access::{Access, Fence, Width};
 pub use allocation::Allocation;
 pub use clock::Clock;
 pub use compute::ComputeWork;
+pub use copy_by::CopyBy;
 pub use core_access::{AccessPath, CoreAccess};
 pub use discipline::{Discipline, Flush};
 pub use dma_call::{Completion, Descriptors, Share};

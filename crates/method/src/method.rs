@@ -1,8 +1,8 @@
 //! Methods of moving bytes, and other timed operations, with every parameter.
 
 use crate::{
-    Access, Allocation, Arguments, Clock, Completion, ComputeWork, CoreAccess, Descriptors, Discipline, Fence, Flow,
-    HostWait, KernelCall, LineSource, Means, Reach, Share, Verb, Width,
+    Access, Allocation, Arguments, Clock, Completion, ComputeWork, CopyBy, CoreAccess, Descriptors, Discipline, Fence,
+    Flow, HostWait, KernelCall, LineSource, Means, Reach, Share, Verb, Width,
 };
 use lanemark_units::MemoryType;
 use schemars::JsonSchema;
@@ -123,6 +123,15 @@ pub enum Method {
         wait: HostWait,
         /// Kind of memory.
         allocation: Allocation,
+    },
+    /// Copies of many pieces of equal size through a runtime, with one wait.
+    SmallCopies {
+        /// To the device or from it.
+        direction: CopyDirection,
+        /// Number of pieces.
+        copies: u32,
+        /// How they are copied.
+        by: CopyBy,
     },
     /// Launches of an empty kernel through a runtime.
     Launch {
@@ -269,6 +278,7 @@ impl Method {
             | Method::CacheLines { .. }
             | Method::LineLoad { .. }
             | Method::RuntimeCopy { .. }
+            | Method::SmallCopies { .. }
             | Method::Launch { .. }
             | Method::Argument { .. }
             | Method::Compute { .. }
@@ -306,6 +316,7 @@ impl Method {
             | Method::DmaCall { .. }
             | Method::Relay { .. }
             | Method::RuntimeCopy { .. }
+            | Method::SmallCopies { .. }
             | Method::Launch { .. }
             | Method::Argument { .. }
             | Method::Compute { .. }
@@ -331,6 +342,7 @@ impl Method {
             | Method::DmaCall { .. }
             | Method::Relay { .. }
             | Method::RuntimeCopy { .. }
+            | Method::SmallCopies { .. }
             | Method::Launch { .. }
             | Method::Argument { .. }
             | Method::Compute { .. }
@@ -356,6 +368,7 @@ impl Method {
             | Method::CacheLines { .. }
             | Method::LineLoad { .. }
             | Method::RuntimeCopy { .. }
+            | Method::SmallCopies { .. }
             | Method::Launch { .. }
             | Method::Argument { .. }
             | Method::Compute { .. }

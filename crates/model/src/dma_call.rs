@@ -137,18 +137,31 @@ pub(crate) struct Rung {
     pub(crate) known: Largest,
     /// Minimum time between two such calls, given by the serial resources.
     pub(crate) period_ns: f64,
+    /// From the doorbell store until the card has accepted it, and until the last byte has arrived.
+    pub(crate) bell_ns: f64,
+    pub(crate) moved_ns: f64,
 }
 
 /// Predicts the only transfer of `call`, whose descriptors are fetched.
 pub(crate) fn rung(platform: &Platform, call: &DmaCall) -> Option<Rung> {
     let asking = Asking::of(platform, call)?;
     let entry = (asking.mailbox.ring, platform.dma.as_ref()?.descriptor_entry_bytes.value);
-    let asked = transfer::asked(platform, &call.transfer, 0, Some(entry), asking.notice())?;
+    rung_with(platform, &asking, Some(entry))
+}
+
+/// Predicts the only transfer of `call`, which a kernel makes without descriptors.
+pub(crate) fn rung_by_kernel(platform: &Platform, call: &DmaCall) -> Option<Rung> {
+    rung_with(platform, &Asking::of(platform, call)?, None)
+}
+
+fn rung_with(platform: &Platform, asking: &Asking<'_>, entry: Option<(u64, u32)>) -> Option<Rung> {
+    let asked = transfer::asked(platform, &asking.call.transfer, 0, entry, asking.notice())?;
     let nothing = List { bound: Bound::StrongOrdering, ns: 0.0, writes: 0, bytes: 0 };
-    let ns = asking.doorbell(&nothing)? + asked.known.ns;
+    let bell_ns = asking.doorbell(&nothing)?;
+    let (ns, moved_ns) = (bell_ns + asked.known.ns, bell_ns + asked.moved.ns);
     let lead = if asked.is_open { 1.0 } else { asked.known.lead() };
     let period_ns = asked.shared.iter().map(|shared| shared.period_ns).fold(0.0, f64::max);
-    Some(Rung { known: Largest::leading(asked.known.bound, ns, lead), period_ns })
+    Some(Rung { known: Largest::leading(asked.known.bound, ns, lead), period_ns, bell_ns, moved_ns })
 }
 
 /// Descriptors that the core writes to the card.

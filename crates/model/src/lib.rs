@@ -34,6 +34,7 @@ mod program;
 mod queue;
 mod relay;
 mod runtime;
+mod small_copies;
 mod store;
 mod summary;
 mod symbol;

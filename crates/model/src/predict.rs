@@ -4,7 +4,7 @@ use crate::bound::Bound;
 use crate::costs::{Costs, fence_alone};
 use crate::prediction::Prediction;
 use crate::store::End;
-use crate::{buffer_handoff, dma_call, handshake, kernel, load, relay, runtime, store, transfer};
+use crate::{buffer_handoff, dma_call, handshake, kernel, load, relay, runtime, small_copies, store, transfer};
 use lanemark_machine::{
     Access, CoreWork, DmaCall, DriverCall, EngineJob, EngineWork, Fence, Lane, LineSource, Operation, Order, Plan,
     QueueRequest, Socket, Span, Step, Stream, Task, Verb, Width, Work,
@@ -43,7 +43,7 @@ pub fn predict(platform: &Platform, plan: &Plan) -> Option<Prediction> {
         Work::Cores(_) => plan.work.dma_calls().next().is_some(),
         Work::Relay(_) => true,
         Work::Queue(queue) => match queue.request {
-            QueueRequest::Copy(_) => true,
+            QueueRequest::Copy(_) | QueueRequest::SmallCopies(_) => true,
             QueueRequest::Launch(_) | QueueRequest::Compute(_) => false,
         },
         Work::Engines(_) | Work::Exchange(_) => false,
@@ -132,6 +132,7 @@ fn predict_warm(platform: &Platform, plan: &Plan) -> Option<Prediction> {
         Work::Queue(queue) => match &queue.request {
             QueueRequest::Launch(launch) => runtime::launches(platform, launch, *passes),
             QueueRequest::Copy(copy) => runtime::copies(platform, copy, *passes),
+            QueueRequest::SmallCopies(copies) => small_copies::predict(platform, copies, *passes),
             QueueRequest::Compute(compute) => kernel::predict(platform, &compute.work, *passes),
         },
     }

@@ -33,30 +33,30 @@ const MESSAGE: u32 = 4;
 const TAKEN_APART: u64 = 4;
 
 /// Conditions of validity.
-const HOLDS_FOR: &str = "one program with one queue, no other traffic on its links";
+pub(crate) const HOLDS_FOR: &str = "one program with one queue, no other traffic on its links";
 
 /// Costs for the core.
-struct Core<'a> {
+pub(crate) struct Core<'a> {
     platform: &'a Platform,
-    runtime: &'a Runtime,
-    driver: &'a Driver,
-    round_trip_ns: f64,
+    pub(crate) runtime: &'a Runtime,
+    pub(crate) driver: &'a Driver,
+    pub(crate) round_trip_ns: f64,
 }
 
 impl<'a> Core<'a> {
-    fn of(platform: &'a Platform) -> Option<Core<'a>> {
+    pub(crate) fn of(platform: &'a Platform) -> Option<Core<'a>> {
         let (runtime, driver) = (platform.runtime.as_ref()?, platform.driver.as_ref()?);
         let half = Ticks(platform.root_complex.core_round_trip_ns.value.0 / 2);
         Some(Core { platform, runtime, driver, round_trip_ns: 2.0 * half.as_ns() })
     }
 
     /// Time of software at the clock of the core.
-    fn ns(&self, span: Ticks) -> f64 {
+    pub(crate) fn ns(&self, span: Ticks) -> f64 {
         self.runtime.at_its_clock(self.platform, span).as_ns()
     }
 
     /// Time at which the core continues if it waits from `at` for a notification at `known`.
-    fn woken(&self, at: f64, known: f64) -> f64 {
+    pub(crate) fn woken(&self, at: f64, known: f64) -> f64 {
         if known <= at {
             return at;
         }

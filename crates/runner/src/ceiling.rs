@@ -52,7 +52,7 @@ fn computed(platform: &Platform, case: &Case) -> Ceiling {
             let work = case.computation.as_ref().map(|asked| &asked.work);
             work.and_then(|work| lanemark_model::compute_ceiling(platform, work))
         }
-        _ if matches!(case.method, Method::RuntimeCopy { .. }) => {
+        _ if matches!(case.method, Method::RuntimeCopy { .. } | Method::SmallCopies { .. }) => {
             lanemark_model::copy_ceiling(platform, case.verb(), case.size)
         }
         _ if relay.is_some() => relay.and_then(|relay| lanemark_model::relay_ceiling(platform, &relay)),

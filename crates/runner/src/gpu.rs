@@ -125,7 +125,7 @@ fn verbs(case: &Case) -> Vec<Verb> {
             flows.iter().map(|flow| flow.verb).collect()
         }
         // The device reads what a program stores.
-        Method::RuntimeCopy { direction, .. } => {
+        Method::RuntimeCopy { direction, .. } | Method::SmallCopies { direction, .. } => {
             vec![if direction.verb() == Verb::Store { Verb::Load } else { Verb::Store }]
         }
         _ => Vec::new(),

@@ -225,7 +225,11 @@ fn touched(facts: &Facts, case: &Case) -> String {
             return "the DMA-mapped memory".to_owned();
         }
         Method::Relay { .. } => return "the DMA-mapped memory".to_owned(),
-        Method::MapUnmap { .. } | Method::SharedBuffer { .. } | Method::RuntimeCopy { .. } | Method::Compute { .. } => {
+        Method::MapUnmap { .. }
+        | Method::SharedBuffer { .. }
+        | Method::RuntimeCopy { .. }
+        | Method::SmallCopies { .. }
+        | Method::Compute { .. } => {
             return "the longest buffer".to_owned();
         }
         Method::Core(_)

@@ -8,6 +8,8 @@
 //! Uses `host` (what software wrote: programs, driver blocks), `iommu` and `fabric`; none of them uses it.
 
 pub mod atc;
+pub mod bells;
+mod calls;
 pub mod channel;
 pub mod data_path;
 pub mod descriptor_fetcher;

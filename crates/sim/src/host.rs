@@ -25,6 +25,7 @@ mod read_spread;
 pub mod root_complex;
 pub mod root_port;
 pub mod runtime;
+pub mod small_copies;
 pub mod stored_data;
 pub mod streaming_buffer;
 pub mod wc_buffer;

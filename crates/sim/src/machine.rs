@@ -9,6 +9,7 @@ mod refused;
 mod relay;
 mod runtime;
 mod runtime_periods;
+mod small_copies;
 mod tracing;
 mod waits;
 
@@ -452,6 +453,9 @@ impl SimulatedMachine {
     fn confirm(&mut self, plan: &Plan) -> Option<Confirmed> {
         let steps = match &plan.work {
             Work::Queue(QueueWork { request: QueueRequest::Copy(copy), .. }) => return self.confirm_moved(copy),
+            Work::Queue(QueueWork { request: QueueRequest::SmallCopies(copies), .. }) => {
+                return self.confirm_small_copies(copies);
+            }
             Work::Queue(QueueWork { request: QueueRequest::Compute(_), .. }) => return self.computed.take(),
             Work::Relay(relay) => return Some(self.confirm_relay(relay)),
             Work::Engines(EngineWork { jobs, .. }) => {
@@ -521,6 +525,7 @@ impl SimulatedMachine {
     fn call_of(&self, request: &QueueRequest) -> Option<DmaCall> {
         match request {
             QueueRequest::Copy(copy) => Some(self.board.parts(copy)?.call),
+            QueueRequest::SmallCopies(copies) => Some(self.board.group(copies)?.call),
             QueueRequest::Launch(_) | QueueRequest::Compute(_) => None,
         }
     }

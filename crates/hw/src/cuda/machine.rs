@@ -92,6 +92,7 @@ impl CudaMachine {
             kind: DeviceKind::Gpu,
             is_emulated: queue.context.api.is_fake,
             allocations: vec![Allocation::Device, Allocation::Registered, Allocation::Host, Allocation::Combining],
+            small_copies: Vec::new(),
             memory_ports: 1,
             computes: false,
         };
@@ -378,6 +379,9 @@ impl RuntimeQueue for Queue {
             QueueRequest::Launch(launch) => PreparedCuda::Launches { kernel: self.launches(launch.arguments)?, launch },
             QueueRequest::Copy(moved) => {
                 PreparedCuda::Copies { copies: self.copies(moved.allocation, moved.bytes)?, moved }
+            }
+            QueueRequest::SmallCopies(_) => {
+                return Err(CudaError::System("copies of pieces are not supported here yet".to_owned()));
             }
             QueueRequest::Compute(_) => {
                 return Err(CudaError::System("compute kernels are not supported here: use opencl:0".to_owned()));

@@ -141,6 +141,9 @@ impl RuntimeQueue for Queue {
             QueueRequest::Copy(moved) => {
                 PreparedOpenCl::Copies { copies: self.copies(moved.allocation, moved.bytes)?, moved }
             }
+            QueueRequest::SmallCopies(_) => {
+                return Err(OpenClError::System("copies of pieces are not supported here: use cuda:0".to_owned()));
+            }
             QueueRequest::Compute(compute) => {
                 PreparedOpenCl::Compute { kernels: self.computing(&compute.work)?, wait: compute.wait }
             }
@@ -220,6 +223,7 @@ fn runtime_facts(device: &Device, queue: &Queue) -> RuntimeFacts {
         kind: device.kind,
         is_emulated: device.is_emulated,
         allocations: Allocation::ALL.into_iter().filter(has).collect(),
+        small_copies: Vec::new(),
         memory_ports: context.ports.count(),
         // A device that can build no kernels fails to open.
         computes: true,

@@ -4,7 +4,8 @@ use super::stream_copy::array_bytes;
 use crate::kernel_source::VECTORS;
 use lanemark_compute::{Spmv, StreamCopy, Workload};
 use lanemark_machine::{
-    Allocation, Arguments, Compute, Launch, Plan, QueueRequest, QueueWork, RuntimeCopy, RuntimeFacts, Unsupported, Work,
+    Allocation, Arguments, Compute, Launch, Plan, QueueRequest, QueueWork, RuntimeCopy, RuntimeFacts, SmallCopies,
+    Unsupported, Work,
 };
 use lanemark_units::format_size;
 
@@ -12,7 +13,7 @@ use lanemark_units::format_size;
 pub(crate) const fn doing(request: &QueueRequest) -> &'static str {
     match request {
         QueueRequest::Launch(_) => "launching kernels",
-        QueueRequest::Copy(_) => "copying between host and device",
+        QueueRequest::Copy(_) | QueueRequest::SmallCopies(_) => "copying between host and device",
         QueueRequest::Compute(_) => "computing",
     }
 }
@@ -25,6 +26,9 @@ pub(crate) fn name(request: &QueueRequest) -> String {
             count => format!("a launch with {count} arguments"),
         },
         QueueRequest::Copy(copy) => format!("a copy of {} B as {}", copy.bytes, copy.allocation),
+        QueueRequest::SmallCopies(copies) => {
+            format!("{} copies of {} B by {}", copies.count, copies.bytes, copies.by.in_words())
+        }
         QueueRequest::Compute(_) => "kernels that compute".to_owned(),
     }
 }
@@ -70,6 +74,7 @@ impl PlanCheck<'_> {
             QueueRequest::Launch(Launch { arguments: Arguments { count: 0, .. }, .. }) => {}
             QueueRequest::Launch(launch) => self.allocation(launch.arguments.allocation)?,
             QueueRequest::Copy(copy) => self.copy(copy)?,
+            QueueRequest::SmallCopies(copies) => self.small_copies(copies)?,
             QueueRequest::Compute(Compute { work: Workload::StreamCopy(copy), .. }) => self.stream_copy(copy)?,
             QueueRequest::Compute(Compute { work: Workload::Spmv(spmv), .. }) => self.spmv(spmv)?,
         }
@@ -84,6 +89,20 @@ impl PlanCheck<'_> {
             return Err(self.refused(&format!("a copy of {bytes} B"), because));
         }
         self.allocation(allocation)
+    }
+
+    fn small_copies(&self, copies: &SmallCopies) -> Result<(), Unsupported> {
+        let has = &self.runtime.small_copies;
+        if !has.contains(&copies.by) {
+            let has: Vec<&str> = has.iter().map(|by| by.in_words()).collect();
+            let has = if has.is_empty() { "no copies of pieces".to_owned() } else { has.join(", ") };
+            return Err(self.refused(copies.by.in_words(), format!("the backend has {has}")));
+        }
+        if copies.memory_bytes() > self.limits.largest_bytes {
+            let because = format!("the largest allocation on the device is {} B", self.limits.largest_bytes);
+            return Err(self.refused(&format!("{} copies of {} B", copies.count, copies.bytes), because));
+        }
+        Ok(())
     }
 
     fn allocation(&self, allocation: Allocation) -> Result<(), Unsupported> {
@@ -162,7 +181,7 @@ impl PlanCheck<'_> {
 mod tests {
     use super::*;
     use lanemark_compute::Csr;
-    use lanemark_machine::{DeviceKind, HostWait, Verb};
+    use lanemark_machine::{CopyBy, DeviceKind, HostWait, Verb};
     use std::sync::Arc;
 
     fn because(work: impl Into<Work>, memory_ports: u32, has_double: bool) -> Option<String> {
@@ -170,6 +189,7 @@ mod tests {
             kind: DeviceKind::Cpu,
             is_emulated: false,
             allocations: vec![Allocation::Buffer, Allocation::Mapped],
+            small_copies: Vec::new(),
             memory_ports,
             computes: true,
         };
@@ -201,6 +221,12 @@ mod tests {
         };
         assert_eq!((moved(Allocation::Buffer), moved(Allocation::Mapped)), (None, None));
         assert!(moved(Allocation::Host).unwrap().contains("it supports buffer, mapped"));
+    }
+
+    #[test]
+    fn copies_of_pieces_need_a_method_of_the_backend() {
+        let copies = SmallCopies { verb: Verb::Store, bytes: 64, count: 4, by: CopyBy::Batch };
+        assert!(because(copies, 1, true).unwrap().contains("the backend has no copies of pieces"));
     }
 
     #[test]

@@ -118,6 +118,9 @@ impl RuntimeQueue for Queue {
                 self.allocate_copies(moved)?;
                 PreparedSycl::Copies { queue: self, moved }
             }
+            QueueRequest::SmallCopies(_) => {
+                return Err(SyclError::System("copies of pieces are not supported here: use cuda:0".to_owned()));
+            }
             QueueRequest::Compute(compute) => {
                 PreparedSycl::Compute { kernels: self.computing(&compute.work)?, wait: compute.wait }
             }
@@ -170,6 +173,7 @@ fn runtime_facts(device: &Device) -> RuntimeFacts {
         kind: device.kind,
         is_emulated: device.is_emulated,
         allocations,
+        small_copies: Vec::new(),
         memory_ports: MEMORY_PORTS,
         computes: true,
     }

@@ -19,6 +19,8 @@ section! {
         buffer_line_ns: Ticks = Kind::Ns(1e6), default "0" because "the program's own memory is used", unknown 0.01 to 100.0;
         /// Extra cost of copying to or from a device address (USM), in addition to submitting the command.
         usm_copy_ns: Ticks = Kind::Ns(1e9), default "0" because "no cost is known", unknown 50.0 to 1_000_000.0;
+        /// Extra cost of each piece when one call takes the list of all: a batch of copies, or a kernel that copies pieces.
+        copy_entry_ns: Ticks = Kind::Ns(1e9), default "0" because "no cost is known", unknown 1.0 to 10_000.0;
         /// Cost of a wait for an empty queue, in addition to the waiting time.
         finish_ns: Ticks = Kind::Ns(1e9), default "0" because "no further cost is known", unknown 10.0 to 100_000.0;
         /// Cost of an event: creating it, waiting for it (in addition to the waiting time), and releasing it.

@@ -5,9 +5,10 @@ use crate::device::dma_engine::DmaEngine;
 use crate::device::kernels::Kernels;
 use crate::host::program::Program;
 use crate::host::runtime::{CARD, Parts};
+use crate::host::small_copies::Group;
 use crate::index::CardIndex;
 use crate::ports::endpoint_input;
-use lanemark_machine::{QueueRequest, RuntimeCopy, Verb};
+use lanemark_machine::{QueueRequest, RuntimeCopy, SmallCopies, Verb};
 use lanemark_units::Ticks;
 
 impl Board {
@@ -31,7 +32,7 @@ impl Board {
             QueueRequest::Copy(asked) => {
                 let Some(parts) = self.cores.parts(asked) else { return program };
                 if asked.verb == Verb::Store {
-                    self.memory.fill_buffer(&parts, asked.bytes, first_pass);
+                    self.memory.fill(parts.own_at, asked.bytes, first_pass);
                 }
                 self.fill_cache(&parts.call.transfer);
                 let (now, memory_at) = (self.events.now, self.memory.address);
@@ -44,6 +45,23 @@ impl Board {
                 self.cores.set_caller(card, 0, number);
                 program.with_calls_from(done)
             }
+            QueueRequest::SmallCopies(asked) => {
+                let Some(group) = self.cores.group(asked) else { return program };
+                if asked.verb == Verb::Store {
+                    (0..u64::from(asked.count))
+                        .for_each(|nth| self.memory.fill(group.place(nth), asked.bytes, first_pass));
+                }
+                self.fill_cache(&group.call.transfer);
+                let (now, memory_at) = (self.events.now, self.memory.address);
+                let Some(done) = self.endpoints.arm(now, &group.call, memory_at, passes, first_pass) else {
+                    return program;
+                };
+                if let Some(engine) = self.endpoints.engine_mut(card) {
+                    engine.in_group(0, group.rings);
+                }
+                self.cores.set_caller(card, 0, number);
+                program.with_calls_from(done)
+            }
             QueueRequest::Compute(_) => return program,
         };
         self.failures.pins(self.events.now, CARD).into_iter().fold(program, Program::with_pins)
@@ -52,6 +70,11 @@ impl Board {
     /// Returns the transfers of the card for a copy; `None` without a runtime.
     pub(crate) fn parts(&self, asked: &RuntimeCopy) -> Option<Parts> {
         self.cores.parts(asked)
+    }
+
+    /// Returns the transfers of the card for many pieces; `None` without a runtime or a DMA engine.
+    pub(crate) fn group(&self, asked: &SmallCopies) -> Option<Group> {
+        self.cores.group(asked)
     }
 
     /// Ends a kernel of a card.

@@ -5,6 +5,8 @@
 //! doorbell, a descriptor ring with its fetcher, a status register, a word in host memory and a message.
 
 use crate::critical_path::Milestone;
+use crate::device::bells::Started;
+use crate::device::calls::Calls;
 use crate::device::descriptor_fetcher::DescriptorFetcher;
 use crate::device::dma_engine::spec::Spec;
 use crate::device::interconnect::{Interconnect, Queue};
@@ -16,20 +18,6 @@ use lanemark_machine::{Cause, Completion, Descriptors, DmaCall, Partner, Transfe
 use lanemark_platform::Mailbox;
 use lanemark_units::Ticks;
 use std::collections::VecDeque;
-
-/// Driver interface of a job: doorbell and notification.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Calls {
-    pub mailbox: Mailbox,
-    pub is_fetched: bool,
-    pub completion: Completion,
-    /// Completed transfers that were notified.
-    pub notified: u64,
-    /// Time until which a notification is delayed because its vector is masked.
-    pub held_until: Ticks,
-    /// Total stall time for descriptors.
-    pub fetching: Ticks,
-}
 
 /// State of the engine that its channels share.
 #[derive(Clone, Copy)]
@@ -198,6 +186,7 @@ impl Channel {
             notified: 0,
             held_until: Ticks::ZERO,
             fetching: Ticks::ZERO,
+            group: None,
         });
         if let Some(fetcher) = &mut self.fetcher {
             fetcher.stop();
@@ -206,6 +195,18 @@ impl Channel {
 
     /// Rings the doorbell for the next transfer, by a store that was accepted at `milestone`.
     pub(crate) fn ring(&mut self, now: Ticks, milestone: Milestone, spec: &Spec) {
+        let (Some(job), Some(calls)) = (&mut self.job, &mut self.calls) else { return };
+        let Started { transfers, from } = match &mut calls.group {
+            Some(bells) => bells.ring(now, job.transfer.count),
+            None => Started { transfers: 1, from: now },
+        };
+        for _ in 0..transfers {
+            self.release(from, milestone, spec);
+        }
+    }
+
+    /// Releases the next transfer, which begins at `now` at the earliest.
+    fn release(&mut self, now: Ticks, milestone: Milestone, spec: &Spec) {
         let (Some(job), Some(calls)) = (&mut self.job, &self.calls) else { return };
         if job.released == job.transfers {
             return;
@@ -220,7 +221,8 @@ impl Channel {
         self.timer.start(now);
         if now + starts > self.occupied_until {
             (self.occupied_until, self.free) = (now + starts, milestone);
-            self.starts_until = Some(now + starts).filter(|_| starts > Ticks::ZERO);
+            let is_by_kernel = calls.group.is_some_and(|bells| bells.starts_by_kernel());
+            self.starts_until = Some(now + starts).filter(|_| starts > Ticks::ZERO || is_by_kernel);
         }
         self.issued_at = now;
         if let Some(fetcher) = self.fetcher.as_mut().filter(|_| calls.is_fetched) {
@@ -299,7 +301,9 @@ impl Channel {
 
     /// Returns when the completion of the last transfer is notified.
     pub(crate) fn notice_due(&self, calls: &Calls, spec: &Spec) -> Ticks {
-        let Some(job) = self.job.as_ref().filter(|job| job.piece.is_none() && job.next > calls.notified) else {
+        let least = if calls.group.is_some() { self.job.as_ref().map_or(1, |job| job.transfer.count) } else { 1 };
+        let Some(job) = self.job.as_ref().filter(|job| job.piece.is_none() && job.next >= calls.notified + least)
+        else {
             return Ticks::NEVER;
         };
         let is_in_register = calls.completion == Completion::Register;
@@ -309,7 +313,8 @@ impl Channel {
         }
         let come = if job.transfer.verb == Verb::Load { self.open_at } else { Ticks::ZERO };
         let free = if is_in_register { self.left_at } else { self.occupied_until.max(self.room.0) };
-        come.max(free).max(calls.held_until)
+        let due = come.max(free).max(calls.held_until);
+        calls.group.map_or(due, |bells| bells.notice_at(due))
     }
 
     /// Returns when the next data request is issued.
@@ -528,10 +533,8 @@ impl Channel {
         let moved = now_begun - begun;
         view.flag(*is_whole);
         view.flag(calls.is_some());
-        if let Some(Calls { mailbox: _, is_fetched: _, completion: _, notified, held_until, fetching }) = calls {
-            view.state(*notified);
-            view.time(held_until);
-            view.counter(&mut fetching.0);
+        if let Some(calls) = calls {
+            calls.visit(view);
         }
         if let Some(fetcher) = fetcher {
             fetcher.visit(view);

@@ -30,6 +30,7 @@
 use crate::busy::Busy;
 use crate::critical_path::{CriticalPath, Milestone, Place};
 use crate::device::atc::Atc;
+use crate::device::bells::Bells;
 use crate::device::channel::{Channel, Open, Shared};
 use crate::device::data_path::DataPath;
 use crate::device::descriptor_fetcher::{self, DescriptorFetcher};
@@ -37,6 +38,7 @@ use crate::device::interconnect::{Interconnect, Mode, Queue};
 use crate::device::job::{Job, MostBytes, Piece};
 use crate::device::msi_x::{MsiX, Vector};
 use crate::device::region::Region;
+use crate::host::small_copies::Rings;
 use crate::host::stored_data::stored_bytes;
 use crate::index::CardIndex;
 use crate::tlp::{Flaw, Tlp, TlpKind, span};
@@ -322,6 +324,13 @@ impl DmaEngine {
     pub fn in_parts(&mut self, channel: usize, last_part: u64) {
         if let Some(channel) = self.channels.get_mut(channel) {
             channel.job = channel.job.take().map(|job| job.in_parts(last_part));
+        }
+    }
+
+    /// Makes one notification report the end of all transfers of an iteration, which doorbells start by these rules.
+    pub fn in_group(&mut self, channel: usize, rings: Rings) {
+        if let Some(calls) = self.channels.get_mut(channel).and_then(|channel| channel.calls.as_mut()) {
+            calls.group = Some(Bells::new(rings));
         }
     }
 
@@ -711,7 +720,10 @@ impl DmaEngine {
             let (mut waited_for, mut limit) = channel.waited_for;
             // Its start is work of the engine, unless the request waited for something else after it.
             if let Some(started) = started.filter(|_| waited_for == channel.free) {
-                waited_for = path.add_after(limit, waited_for, started.min(now), self.place, Cause::Engine);
+                let is_by_kernel =
+                    channel.calls.is_some_and(|calls| calls.group.is_some_and(|bells| bells.starts_by_kernel()));
+                let cause = if is_by_kernel { Cause::Compute } else { Cause::Engine };
+                waited_for = path.add_after(limit, waited_for, started.min(now), self.place, cause);
                 limit = Cause::Transit;
             }
             if shared_until > now {
@@ -739,6 +751,9 @@ impl DmaEngine {
         channel.wait_for_last(&[(left_at, left, Cause::Transit), (channel.open_at, channel.ended, Cause::Transit)]);
         let ended = channel.moved_at();
         let calls = channel.calls.as_mut()?;
+        if calls.group.is_some_and(|bells| bells.ends_by_kernel()) {
+            channel.waited_for = (path.add(channel.waited_for.0, now, self.place, Cause::Compute), Cause::Transit);
+        }
         let mut vector = None;
         if let Some(msi_x) = self.msi_x.as_mut().filter(|_| calls.completion == Completion::Interrupt) {
             self.status_due = Some(place);
@@ -748,8 +763,9 @@ impl DmaEngine {
                 return None;
             }
         }
-        calls.notified += 1;
-        channel.done += 1;
+        let ended_now = if calls.group.is_some() { channel.job.as_ref()?.transfer.count } else { 1 };
+        calls.notified += ended_now;
+        channel.done += ended_now;
         channel.timer.stop(ended, self.spec.tick);
         let at = match calls.completion {
             Completion::Register => {

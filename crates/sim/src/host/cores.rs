@@ -6,9 +6,10 @@ use crate::host::pins::Pins;
 use crate::host::program::{self, Program};
 use crate::host::root_port::Notice;
 use crate::host::runtime::Parts;
+use crate::host::small_copies::Group;
 use crate::index::CardIndex;
 use crate::ports::Port;
-use lanemark_machine::{QueueRequest, RuntimeCopy, Task};
+use lanemark_machine::{QueueRequest, RuntimeCopy, SmallCopies, Task};
 use lanemark_platform::Platform;
 use std::ops::{Index, IndexMut};
 
@@ -78,6 +79,11 @@ impl Cores {
     /// Returns the transfers of the card for a copy of the runtime; `None` without a runtime.
     pub(crate) fn parts(&self, copy: &RuntimeCopy) -> Option<Parts> {
         Some(self.program.runtime()?.parts(copy))
+    }
+
+    /// Returns the transfers of the card for many pieces; `None` without a runtime or a DMA engine.
+    pub(crate) fn group(&self, copies: &SmallCopies) -> Option<Group> {
+        self.program.runtime()?.group(copies)
     }
 
     /// Starts a program on core `number`.

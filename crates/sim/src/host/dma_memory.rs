@@ -3,7 +3,7 @@
 //! The memory is at one bus address. Transfers and runtimes find their buffers in it as the last writer left them.
 
 use crate::host::last_level_cache::LastLevelCache;
-use crate::host::runtime::{Copied, Parts};
+use crate::host::runtime::Copied;
 use crate::host::stored_data::stored_bytes;
 use lanemark_engine::Memory;
 use lanemark_machine::{Partner, Transfer, Writer};
@@ -49,13 +49,13 @@ impl DmaMemory {
         }
     }
 
-    /// Fills the buffer of a program before a runtime copies `bytes` of it.
-    pub(crate) fn fill_buffer(&mut self, parts: &Parts, bytes: u64, pass: u64) {
+    /// Fills `bytes` bytes of a program, at `own_at`, before a runtime copies them.
+    pub(crate) fn fill(&mut self, own_at: u64, bytes: u64, pass: u64) {
         let mut piece = [0; PIECE];
         for done in (0..bytes).step_by(PIECE) {
             let piece = &mut piece[..(bytes - done).min(PIECE as u64) as usize];
-            stored_bytes(self.address + parts.own_at + done, pass, piece);
-            self.bytes.write(parts.own_at + done, piece);
+            stored_bytes(self.address + own_at + done, pass, piece);
+            self.bytes.write(own_at + done, piece);
         }
     }
 

@@ -302,6 +302,9 @@ impl Program {
             Body::Request(QueueRequest::Copy(copy)) => {
                 Some(Asked::Copy(*copy, self.spec.runtime.as_ref()?.parts(copy)))
             }
+            Body::Request(QueueRequest::SmallCopies(copies)) => {
+                Some(Asked::Group(self.spec.runtime.as_ref()?.group(copies)?))
+            }
             Body::Request(QueueRequest::Compute(_)) | Body::Task(_) => None,
         }
     }

@@ -21,9 +21,10 @@
 use crate::host::driver::{self, blocks};
 use crate::host::instruction::{Instruction, Manner, Touch, Wake};
 use crate::host::pins::Pins;
+use crate::host::small_copies::{self, Action, Group};
 use lanemark_machine::{
     Allocation, Cause, Completion, Descriptors, DmaCall, HostWait, Launch, Partner, Pattern, RuntimeCopy, Share,
-    Transfer, Verb, Window,
+    SmallCopies, Transfer, Verb, Window,
 };
 use lanemark_platform::{Platform, Runtime};
 use lanemark_units::Ticks;
@@ -52,6 +53,7 @@ pub struct Spec {
     /// Doorbell of copies.
     doorbell: u64,
     driver: driver::Spec,
+    small_copies: Option<small_copies::Spec>,
     runtime: Runtime,
 }
 
@@ -80,6 +82,7 @@ impl Spec {
             bell: platform.kernel_doorbell(CARD)?.doorbell,
             doorbell: driver.doorbell(CARD)?,
             driver,
+            small_copies: small_copies::Spec::new(platform),
             runtime: runtime.clone(),
         })
     }
@@ -88,6 +91,18 @@ impl Spec {
     #[must_use]
     pub fn parts(&self, asked: &RuntimeCopy) -> Parts {
         Parts::of(&self.runtime, asked)
+    }
+
+    /// Returns whether it copies many pieces at once, which needs a DMA engine.
+    #[must_use]
+    pub const fn copies_pieces(&self) -> bool {
+        self.small_copies.is_some()
+    }
+
+    /// Returns the transfers of the card for many pieces; `None` without a DMA engine.
+    #[must_use]
+    pub fn group(&self, asked: &SmallCopies) -> Option<Group> {
+        Some(Group::new(self.small_copies?, *asked))
     }
 
     fn ring(&self, address: u64, turn: u64) -> Instruction {
@@ -205,6 +220,8 @@ enum Step {
     Take(u64),
     Leave,
     Return,
+    /// Action of many copies, by number.
+    Action(u64),
     Over,
 }
 
@@ -215,6 +232,8 @@ pub enum Asked {
     Launch(Launch),
     /// A copy.
     Copy(RuntimeCopy, Parts),
+    /// Copies of many pieces.
+    Group(Group),
 }
 
 /// A command in progress, for one iteration.
@@ -231,7 +250,8 @@ impl Command {
     /// Creates a command that starts at `done` completions; `is_first` if the program has waited for none of them.
     #[must_use]
     pub const fn new(asked: Asked, done: u64, is_first: bool) -> Command {
-        Command { asked, none_before: is_first, done, step: Step::Submit }
+        let step = if matches!(asked, Asked::Group(_)) { Step::Action(0) } else { Step::Submit };
+        Command { asked, none_before: is_first, done, step }
     }
 
     /// Returns the number of completions of one iteration.
@@ -240,13 +260,17 @@ impl Command {
         match asked {
             Asked::Launch(launch) => launch.kernels.into(),
             Asked::Copy(_, parts) => parts.call.transfer.count,
+            Asked::Group(group) => group.call.transfer.count,
         }
     }
 
     /// Returns whether its next instruction rings the doorbell of its first part.
     #[must_use]
-    pub const fn is_at_first_bell(&self) -> bool {
-        matches!(self.step, Step::Ring(0))
+    pub fn is_at_first_bell(&self) -> bool {
+        match (self.step, &self.asked) {
+            (Step::Action(nth), Asked::Group(group)) => group.is_first_bell(nth),
+            (step, _) => matches!(step, Step::Ring(0)),
+        }
     }
 
     /// Returns the instructions after the last iteration and the timestamp: waiting until the queue is empty.
@@ -281,6 +305,7 @@ impl Command {
             let (instruction, step) = match &self.asked {
                 Asked::Launch(launch) => self.launched(spec, launch)?,
                 Asked::Copy(asked, parts) => self.copied(spec, asked, parts)?,
+                Asked::Group(group) => self.grouped(spec, group)?,
             };
             self.step = step;
             if instruction.is_some() {
@@ -316,6 +341,22 @@ impl Command {
             }
             _ => return None,
         })
+    }
+
+    fn grouped(&self, spec: &Spec, group: &Group) -> Option<(Option<Instruction>, Step)> {
+        let Step::Action(nth) = self.step else { return None };
+        let until = self.done + group.call.transfer.count;
+        let instruction = match group.action(nth)? {
+            Action::Library(span) => Instruction::Library(span),
+            Action::Kernel(span) => Instruction::Kernel(span),
+            Action::Work(span) => Instruction::Work(span),
+            Action::Copy { addresses: [from, to], span } => {
+                Instruction::Copy { from, to, bytes: group.asked.bytes, span }
+            }
+            Action::Ring => spec.ring(spec.doorbell, until),
+            Action::Wait => Instruction::Sleep { until, wake: spec.wake, reason: Cause::Transfer },
+        };
+        Some((Some(instruction), Step::Action(nth + 1)))
     }
 
     fn copied(&self, spec: &Spec, asked: &RuntimeCopy, parts: &Parts) -> Option<(Option<Instruction>, Step)> {
@@ -375,7 +416,7 @@ impl Command {
                 (Some(Instruction::Kernel(kernel)), if parts.is_early { Step::Over } else { Step::Return })
             }
             Step::Return => (Some(Instruction::Library(spec.returns)), Step::Over),
-            Step::Over => return None,
+            Step::Action(_) | Step::Over => return None,
         })
     }
 }

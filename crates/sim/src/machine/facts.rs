@@ -4,7 +4,7 @@ use crate::host::coherent_memory::disciplines;
 use crate::host::program::load_from;
 use crate::host::runtime::Spec;
 use lanemark_machine::{
-    Access, Allocation, CacheFacts, DeviceKind, DmaFacts, Facts, LineSource, Region, RegionKind, RuntimeFacts,
+    Access, Allocation, CacheFacts, CopyBy, DeviceKind, DmaFacts, Facts, LineSource, Region, RegionKind, RuntimeFacts,
     TimeBase, Width,
 };
 use lanemark_platform::{Dma, Memory, Platform, RegionKind as Kind};
@@ -106,6 +106,9 @@ fn relays_at(platform: &Platform) -> Option<BarOffset> {
 /// Memory of a simulated runtime: that of OpenCL and SYCL. Memory that the driver has locked otherwise costs the same.
 const ALLOCATIONS: [Allocation; 4] = [Allocation::Buffer, Allocation::Device, Allocation::Host, Allocation::Mapped];
 
+/// Methods of a simulated runtime for many pieces; loads and stores through a BAR are questions of their own.
+const SMALL_COPIES: [CopyBy; 4] = [CopyBy::Loop, CopyBy::Batch, CopyBy::Packed, CopyBy::InPlace];
+
 /// Returns the runtime facts; without a section `[runtime]`, nothing is launched or copied.
 fn runtime(platform: &Platform) -> Option<RuntimeFacts> {
     let kernels = platform.device_memory.as_ref().filter(|_| platform.kernel.is_some());
@@ -113,7 +116,9 @@ fn runtime(platform: &Platform) -> Option<RuntimeFacts> {
     (runtime.is_some() || ports.is_some()).then(|| RuntimeFacts {
         kind: DeviceKind::Accelerator,
         is_emulated: false,
-        allocations: runtime.map_or_else(Vec::new, |_| ALLOCATIONS.to_vec()),
+        allocations: runtime.as_ref().map_or_else(Vec::new, |_| ALLOCATIONS.to_vec()),
+        small_copies: runtime
+            .map_or_else(Vec::new, |runtime| if runtime.copies_pieces() { SMALL_COPIES.to_vec() } else { Vec::new() }),
         memory_ports: ports.unwrap_or(1),
         computes: ports.is_some(),
     })

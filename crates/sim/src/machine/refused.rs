@@ -59,6 +59,7 @@ impl SimulatedMachine {
                 match &queue.request {
                     QueueRequest::Launch(_) => self.check_launch(),
                     QueueRequest::Copy(copy) => self.check_moved(copy),
+                    QueueRequest::SmallCopies(copies) => self.check_small_copies(copies),
                     QueueRequest::Compute(compute) => self.check_compute(compute),
                 }
             }

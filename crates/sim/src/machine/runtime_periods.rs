@@ -51,6 +51,9 @@ impl RuntimePeriods {
             QueueRequest::Copy(copy) => {
                 Some(passes.saturating_mul(board.parts(copy).map_or(1, |parts| parts.call.transfer.count)))
             }
+            QueueRequest::SmallCopies(copies) => {
+                Some(passes.saturating_mul(board.group(copies).map_or(1, |group| group.call.transfer.count)))
+            }
             QueueRequest::Compute(_) => None,
         });
         let unwanted = (!is_wanted).then_some(Unsteady::Unwanted);
