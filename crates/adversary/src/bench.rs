@@ -19,7 +19,9 @@ const NS_PER_CLOCK: u64 = 4;
 const READ_CLOCKS: u64 = 20_000;
 /// Clocks after a change of Bus Master Enable in which a TLP may still begin.
 const GRACE: u64 = 16;
-/// Tag of the reads of the host.
+/// Clocks between an unexpected completion and a read with its tag that the device may have begun before.
+const CROSSING: u64 = 256;
+/// Number of tags of the host.
 const HOST_TAGS: u16 = 32;
 
 /// Result of a step; a finding ends the run.
@@ -76,6 +78,8 @@ pub(crate) struct Bench<'a> {
     pub last_progress: u64,
     /// Whether an unexpected completion crossed a request with its tag, so that the device cannot tell them apart.
     pub is_excused: bool,
+    /// Tag and clock of the last unexpected completion.
+    stray: Option<(u16, u64)>,
     /// The illegal situation that was created last.
     pub twisted: Option<Situation>,
     /// Clock of the last change of Bus Master Enable.
@@ -111,6 +115,7 @@ impl<'a> Bench<'a> {
             is_interrupt_early: false,
             last_progress: 0,
             is_excused: false,
+            stray: None,
             twisted: None,
             bus_master_changed: 0,
             requests: 0,
@@ -202,6 +207,9 @@ impl<'a> Bench<'a> {
         self.keep(false, &outgoing.tlp);
         if outgoing.tlp[0] & 0x1f == 0x0a {
             self.last_progress = self.clock;
+        }
+        if let Some(tag) = outgoing.hazard {
+            self.stray = Some((tag, self.clock));
         }
         if let Some(tag) = outgoing.frees {
             self.completer.finished(tag);
@@ -303,10 +311,11 @@ impl<'a> Bench<'a> {
         if tag >= self.inputs.tags {
             return self.finding(Rule::TagRange, format!("tag {tag}, and {} tags are enabled", self.inputs.tags));
         }
-        if self.completer.is_open(tag, self.clock) {
+        let has_crossed = self.stray.is_some_and(|(stray, at)| stray == tag && self.clock - at < CROSSING);
+        self.is_excused |= has_crossed || self.sender.has_hazard(tag);
+        if self.completer.is_open(tag, self.clock) && !self.is_excused {
             return self.finding(Rule::TagInUse, format!("{name} at {address:#x} with tag {tag}"));
         }
-        self.is_excused |= self.sender.has_hazard(tag);
         let end = (place + bytes as usize).min(self.memory.len());
         let mut data = self.memory[place..end].to_vec();
         data.resize(bytes as usize, 0);

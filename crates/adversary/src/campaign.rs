@@ -144,7 +144,7 @@ fn shortened<D: Dut>(
     open: &impl Fn() -> Result<D, String>,
 ) -> Result<Failure, String> {
     let case = Case::of_seed(seed, target, request.is_illegal);
-    let case = shrink::shortest(&case, rule, |candidate| {
+    let case = shrink::shortest(&case, rule, target.alignment(), |candidate| {
         let mut dut = open().ok()?;
         run(&mut dut, target, candidate, false).finding.map(|(finding, _)| finding.rule)
     });

@@ -232,7 +232,13 @@ impl Completer {
         if answer.pieces.is_empty() {
             self.answers.remove(place);
         }
-        piece.map(Piece::into_outgoing).unwrap_or_default()
+        let mut outgoing = piece.map(Piece::into_outgoing).unwrap_or_default();
+        // A tag that was idle when the situation was planned may be in use now.
+        let is_unexpected = |outgoing: &Outgoing| outgoing.twist == Some(Situation::UnexpectedTag);
+        outgoing.retain(|outgoing| {
+            !is_unexpected(outgoing) || outgoing.hazard.is_some_and(|tag| !self.open.contains_key(&tag))
+        });
+        outgoing
     }
 
     fn choose(&self, clock: u64, random: &mut Rng) -> Option<usize> {

@@ -7,7 +7,8 @@ use crate::rule::Rule;
 const MOST_RUNS: u32 = 200;
 
 /// Shortens a case as long as `breaks` returns its rule.
-pub(crate) fn shortest(case: &Case, rule: Rule, mut breaks: impl FnMut(&Case) -> Option<Rule>) -> Case {
+/// Numbers of bytes stay multiples of `alignment`.
+pub(crate) fn shortest(case: &Case, rule: Rule, alignment: u64, mut breaks: impl FnMut(&Case) -> Option<Rule>) -> Case {
     let mut best = case.clone();
     let mut runs = 0;
     let mut is_better = |candidate: &Case| {
@@ -40,7 +41,8 @@ pub(crate) fn shortest(case: &Case, rule: Rule, mut breaks: impl FnMut(&Case) ->
         }
         loop {
             let mut candidate = best.clone();
-            candidate.steps[place].bytes /= 2;
+            let bytes = &mut candidate.steps[place].bytes;
+            *bytes = *bytes / 2 / alignment * alignment;
             if candidate.steps[place].bytes == 0 || !is_better(&candidate) {
                 break;
             }

@@ -244,7 +244,8 @@ impl Trial<'_> {
         if ended == Ended::Done && step.has_interrupt {
             self.interrupt(step, address)?;
         }
-        if ended == Ended::Done && is_legal {
+        // Late completions may meet the next transfer.
+        if ended != Ended::Reset && self.bench.twisted != Some(Situation::LateCompletion) {
             self.settle(step)?;
         }
         Ok(ended)
@@ -341,6 +342,7 @@ impl Trial<'_> {
             for _ in 0..between {
                 self.bench.tick()?;
                 if reset.is_some_and(|(_, requests)| self.bench.requests > requests) {
+                    self.bench.coverage.count(Situation::FunctionLevelReset);
                     self.reset_function(step)?;
                     return Ok(Ended::Reset);
                 }
@@ -372,8 +374,11 @@ impl Trial<'_> {
     fn never_ends(&mut self, step: &Step, begin: u64) -> Checked<Ended> {
         let address = self.target.host_start() + step.host;
         let clocks = self.bench.clock - begin;
-        let what = format!("{} does not end within {clocks} clocks", described(step, address));
-        let Some(twisted) = self.bench.twisted else { return self.bench.finding(Rule::Progress, what) };
+        let twisted = self.bench.twisted;
+        let reset = if self.reset_function(step).is_ok() { "ends it" } else { "does not end it either" };
+        let what =
+            format!("{} does not end within {clocks} clocks; a function-level reset {reset}", described(step, address));
+        let Some(twisted) = twisted else { return self.bench.finding(Rule::Progress, what) };
         let row = twisted.row();
         let what = format!("after {} ({}), {what}", row.name, row.section);
         // A timeout that never fires is its own rule.
@@ -383,7 +388,6 @@ impl Trial<'_> {
 
     /// Resets the function during a transfer, and sends the completions of the former requests afterwards.
     fn reset_function(&mut self, step: &Step) -> Checked<()> {
-        self.bench.coverage.count(Situation::FunctionLevelReset);
         self.bench.set_bus_master(false);
         self.bench.inputs.flr = 1;
         self.bench.clocks(RESET_CLOCKS)?;

@@ -257,7 +257,7 @@ impl Engine {
         if self.bug != Bug::Crosses4Kib {
             bytes = bytes.min(4096 - (self.host & 4095));
         }
-        let (mut first_be, mut last_be, length) = contiguous(self.host, bytes as u32);
+        let (first_be, mut last_be, length) = contiguous(self.host, bytes as u32);
         if self.bug == Bug::WrongLastByteEnable && last_be != 0 {
             last_be = 0xf;
         }
