@@ -17,8 +17,8 @@ use lanemark_wire::{
 const NS_PER_CLOCK: u64 = 4;
 /// Clocks within which a device completes a read of a register.
 const READ_CLOCKS: u64 = 20_000;
-/// Clocks after a change of Bus Master Enable in which a TLP may still begin.
-const GRACE: u64 = 16;
+/// Clocks after a change of Bus Master Enable in which queued TLPs may still begin.
+const GRACE: u64 = 1024;
 /// Clocks between an unexpected completion and a read with its tag that the device may have begun before.
 const CROSSING: u64 = 256;
 /// Number of tags of the host.

@@ -123,6 +123,8 @@ fn step(random: &mut Rng, target: &Target, is_illegal: bool) -> Step {
         Situation::PollingDuringTransfer,
         Situation::ZeroLengthRead,
         Situation::OddByteEnables,
+        Situation::LoadsAmongStores,
+        Situation::BusMasterCleared,
     ] {
         maybe(random, &[one]);
     }

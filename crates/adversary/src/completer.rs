@@ -138,9 +138,11 @@ impl Completer {
         answer.pieces = pieces;
         match self.twist {
             Some((situation, 0)) => {
-                self.twist = None;
+                // A completer that fails may fail for good.
+                let is_for_good = situation == Situation::NoCompletion && random.bool();
+                self.twist = is_for_good.then_some((situation, 0));
                 self.applied = Some(situation);
-                let idle = self.idle_tag(clock, random);
+                let idle = self.idle_tag(tag, clock, random);
                 twist::apply(situation, &mut answer.pieces, idle, random);
                 match situation {
                     Situation::NoCompletion => answer.pieces.clear(),
@@ -195,9 +197,13 @@ impl Completer {
         wanted.min(longest).min(left)
     }
 
-    /// A tag that the device does not use now, preferably one that it used before.
-    fn idle_tag(&self, clock: u64, random: &mut Rng) -> Option<u16> {
+    /// A tag that the device does not use now: one that differs in one bit, or that it used before, or any.
+    fn idle_tag(&self, tag: u16, clock: u64, random: &mut Rng) -> Option<u16> {
         let idle = |tag: &u16| !self.open.contains_key(tag) && !self.is_open(*tag, clock);
+        let alias = tag ^ 1 << random.u8(0..8);
+        if alias < self.limits.tags && idle(&alias) && random.bool() {
+            return Some(alias);
+        }
         let used: Vec<u16> = self.seen.iter().copied().filter(idle).collect();
         if !used.is_empty() && random.bool() {
             return Some(used[random.usize(0..used.len())]);

@@ -25,6 +25,8 @@ pub enum Situation {
     PollingDuringTransfer,
     ZeroLengthRead,
     OddByteEnables,
+    LoadsAmongStores,
+    BusMasterCleared,
     WrongByteCount,
     WrongLowerAddress,
     ExcessData,
@@ -74,7 +76,7 @@ const fn illegal(
 }
 
 /// Every situation, in the order of [`Situation`].
-pub const SITUATIONS: [SituationRow; 33] = [
+pub const SITUATIONS: [SituationRow; 35] = [
     legal(Situation::SplitAtEveryRcb, "split_at_every_rcb", "2.3.1.1", "a read is completed in pieces of one RCB"),
     legal(Situation::SplitAnywhere, "split_anywhere", "2.3.1.1", "a read is completed in pieces of any number of RCBs"),
     legal(Situation::ReorderedAcrossTags, "reordered_across_tags", "2.4.1", "a later read is completed first"),
@@ -93,6 +95,8 @@ pub const SITUATIONS: [SituationRow; 33] = [
     legal(Situation::PollingDuringTransfer, "polling_during_transfer", "2.4.1", "registers are read back to back"),
     legal(Situation::ZeroLengthRead, "zero_length_read", "2.2.5", "a read of the BAR enables no byte"),
     legal(Situation::OddByteEnables, "odd_byte_enables", "2.2.5", "a write to the BAR enables bytes with holes"),
+    legal(Situation::LoadsAmongStores, "loads_among_stores", "2.4.1", "stores follow a load that is not completed"),
+    legal(Situation::BusMasterCleared, "bus_master_cleared", "7.5.1.1.3", "Bus Master Enable is clear for a while"),
     illegal(Situation::WrongByteCount, "wrong_byte_count", "2.2.9", "a Byte Count is wrong", Rule::CompletionMismatch),
     illegal(
         Situation::WrongLowerAddress,

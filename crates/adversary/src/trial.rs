@@ -275,6 +275,9 @@ impl Trial<'_> {
             self.bench.read(bar, address, 0)?;
             self.bench.coverage.count(Situation::ZeroLengthRead);
         }
+        if has(Situation::LoadsAmongStores) {
+            self.loads_among_stores(bar, from, to)?;
+        }
         if has(Situation::OddByteEnables) {
             let first: [u8; 8] = std::array::from_fn(|_| self.bench.random.u8(..));
             let second: [u8; 8] = std::array::from_fn(|_| self.bench.random.u8(..));
@@ -300,6 +303,41 @@ impl Trial<'_> {
                 return self.bench.finding(Rule::CompletionData, what);
             }
         }
+        Ok(())
+    }
+
+    /// Loads while stores to other places follow.
+    fn loads_among_stores(&mut self, bar: u8, from: u64, to: u64) -> Checked<()> {
+        let places: Vec<u64> = (from..to - 3).step_by(4).take(16).collect();
+        for (number, place) in places.iter().enumerate() {
+            self.bench.write(bar, self.target.address(bar, *place), &(number as u32).to_le_bytes(), None);
+        }
+        let (loaded, stored) = places.split_at(places.len() / 2);
+        let mut tags = Vec::new();
+        for (load, store) in loaded.iter().zip(stored) {
+            tags.push(self.bench.start_read(bar, self.target.address(bar, *load), 4));
+            self.bench.write(bar, self.target.address(bar, *store), &[0xa5; 4], None);
+        }
+        self.bench.coverage.count(Situation::LoadsAmongStores);
+        for (number, tag) in tags.into_iter().enumerate() {
+            let found = self.bench.finish_read(tag)?;
+            if found != (number as u32).to_le_bytes() {
+                let what = format!("BAR{bar} at {:#x} has {found:02x?} instead of {number:#010x}", loaded[number]);
+                return self.bench.finding(Rule::CompletionData, what);
+            }
+        }
+        Ok(())
+    }
+
+    /// Clears Bus Master Enable for a while: no request follows, and then the transfer goes on or fails.
+    fn clear_bus_master(&mut self) -> Checked<()> {
+        self.bench.coverage.count(Situation::BusMasterCleared);
+        self.bench.twisted.get_or_insert(Situation::BusMasterCleared);
+        self.bench.set_bus_master(false);
+        let clocks = self.bench.random.u64(1500..3000);
+        self.bench.clocks(clocks)?;
+        self.bench.set_bus_master(true);
+        self.bench.last_progress = self.bench.clock;
         Ok(())
     }
 
@@ -336,11 +374,16 @@ impl Trial<'_> {
         let begin = self.bench.clock;
         let requests = step.bytes / 64 + 4;
         let most = 4 * (requests * timeout + step.bytes * 64 + 50_000);
+        let mut clears = step.legal.contains(&Situation::BusMasterCleared);
         let reset = step.illegal.filter(|(situation, _)| *situation == Situation::FunctionLevelReset);
         loop {
             let between = if self.is_poll_fast { 0 } else { self.bench.random.u64(20..300) };
             for _ in 0..between {
                 self.bench.tick()?;
+                if clears && self.bench.requests > 0 {
+                    clears = false;
+                    self.clear_bus_master()?;
+                }
                 if reset.is_some_and(|(_, requests)| self.bench.requests > requests) {
                     self.bench.coverage.count(Situation::FunctionLevelReset);
                     self.reset_function(step)?;

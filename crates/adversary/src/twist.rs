@@ -92,6 +92,7 @@ pub(crate) fn apply(situation: Situation, pieces: &mut VecDeque<Piece>, idle: Op
         }
         Situation::ExcessData => {
             let more = random.usize(1..9);
+            garbage(&mut changed[0].tlp, random);
             changed[0].tlp.extend((0..more * 4).map(|_| random.u8(..)));
             set_length(&mut changed[0].tlp, data_dw + more);
             mark(&mut changed[0]);

@@ -328,7 +328,7 @@ impl Engine {
         let is_waiting = self.tags.iter().any(|tag| tag.is_busy);
         if (self.left == 0 || self.is_failed) && !is_waiting && self.tx.is_empty() {
             if self.command & 4 != 0 && inputs.msi_enable != 0 && self.bug != Bug::NoInterrupt {
-                if !self.fits(4, false, inputs) {
+                if inputs.bus_master == 0 || !self.fits(4, false, inputs) {
                     return;
                 }
                 self.interrupt(inputs);
