@@ -71,6 +71,16 @@ impl Case {
             let place = random.usize(0..steps.len());
             steps[place].direction = Direction::ToDevice;
             steps[place].illegal = Some((turn, random.u32(0..3)));
+            if random.bool() {
+                // As many reads as the engine can have outstanding.
+                let most = target.most_bytes();
+                (steps[place].host, steps[place].device, steps[place].bytes) = (0, 0, most);
+                steps[place].mrrs = SIZES[0];
+            }
+            // Another transfer to the device shows what the situation has left behind.
+            let mut after = step(&mut random, target, false);
+            after.direction = Direction::ToDevice;
+            steps.insert(place + 1, after);
         }
         Case {
             seed,
