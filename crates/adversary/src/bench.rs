@@ -170,7 +170,7 @@ impl<'a> Bench<'a> {
                 && self.inputs.rx_bytes > 0
                 && let Some(sent) = self.sender.accepted(&self.inputs)
             {
-                self.sent(sent);
+                self.sent(&sent);
             }
             let is_ready = self.inputs.tx_ready != 0;
             let beat_bytes = self.dut.beat_bytes();
@@ -181,7 +181,7 @@ impl<'a> Bench<'a> {
                     if started == self.clock {
                         self.ledger.starts();
                     }
-                    self.received(tlp, started)?;
+                    self.received(&tlp, started)?;
                 }
                 Assembled::Broken(what) => return self.finding(Rule::StableBeats, what),
             }
@@ -203,7 +203,7 @@ impl<'a> Bench<'a> {
     }
 
     /// A TLP has reached the device.
-    fn sent(&mut self, outgoing: Outgoing) {
+    fn sent(&mut self, outgoing: &Outgoing) {
         self.keep(false, &outgoing.tlp);
         if outgoing.tlp[0] & 0x1f == 0x0a {
             self.last_progress = self.clock;
@@ -221,12 +221,12 @@ impl<'a> Bench<'a> {
     }
 
     /// A TLP has come from the device.
-    fn received(&mut self, tlp: Vec<u8>, started: u64) -> Checked<()> {
-        self.keep(true, &tlp);
-        let (header, header_bytes) = match Header::parse(&tlp) {
+    fn received(&mut self, tlp: &[u8], started: u64) -> Checked<()> {
+        self.keep(true, tlp);
+        let (header, header_bytes) = match Header::parse(tlp) {
             Ok(parsed) => parsed,
             Err(error) => {
-                let text = format!("{error} in {}", hex(&tlp));
+                let text = format!("{error} in {}", hex(tlp));
                 return self.finding(rule_of(&error), text);
             }
         };

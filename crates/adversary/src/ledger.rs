@@ -13,6 +13,9 @@ pub(crate) enum Scheme {
     Withheld,
 }
 
+/// Names of the three, for messages.
+const NAMES: [&str; 3] = ["posted header", "posted data", "non-posted header"];
+
 /// Posted headers, posted data and non-posted headers.
 type Three = [u64; 3];
 
@@ -79,7 +82,6 @@ impl Ledger {
             FlowClass::NonPosted => (&[2], [u64::from(credits.header), 0]),
             FlowClass::Completion => return None,
         };
-        const NAMES: [&str; 3] = ["posted header", "posted data", "non-posted header"];
         let mut exceeded = None;
         for (place, needed) in places.iter().zip(needed) {
             self.used[*place] += needed;

@@ -196,7 +196,7 @@ impl Trial<'_> {
             (has(Situation::BackPressure), Situation::BackPressure),
             (has(Situation::GapsInTlps), Situation::GapsInTlps),
             (self.is_poll_fast, Situation::PollingDuringTransfer),
-            ((step.host | step.bytes) % 4 != 0, Situation::UnalignedBuffers),
+            (!(step.host | step.bytes).is_multiple_of(4), Situation::UnalignedBuffers),
             (self.target.host_start() + step.host >= 1 << 32, Situation::AddressAbove4Gib),
         ] {
             if is_there {

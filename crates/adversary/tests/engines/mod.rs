@@ -49,6 +49,7 @@ struct Tag {
 }
 
 /// The engine.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own, as in RTL")]
 pub struct Engine {
     bug: Bug,
     registers: [u32; 6],
@@ -283,7 +284,7 @@ impl Engine {
                 data.push(self.memory.get(at as usize).copied().unwrap_or(0));
             }
             self.used.0 = self.used.0.wrapping_add(1);
-            self.used.1 = self.used.1.wrapping_add(u16::from(length).div_ceil(4)) & 0xfff;
+            self.used.1 = self.used.1.wrapping_add(length.div_ceil(4)) & 0xfff;
         }
         self.host += bytes;
         self.own += bytes;
