@@ -76,24 +76,22 @@ fn print(args: &FuzzRtlArgs, summary: &Summary) -> Result<(), Failure> {
 /// A finding in words: the rule, the shortest run, and the command that repeats it.
 fn described(args: &FuzzRtlArgs, broken: &Broken) -> String {
     let row = broken.finding.rule.row();
-    let mut text = format!(
-        "FINDING {} (rule of {}: {})\n  {} at clock {}\n",
-        row.name, row.source, row.statement, broken.finding.what, broken.finding.clock
-    );
     let seeds = if broken.seeds == 1 { "1 seed".to_owned() } else { format!("{} seeds", broken.seeds) };
-    text += &format!("  found by {seeds}; the shortest run of seed {} has {} TLPs", broken.seed, broken.kept.len());
-    text += if broken.case.steps.is_empty() { ", and fills the device's memory only\n" } else { ", and then:\n" };
-    for step in &broken.case.steps {
-        text += &format!("    {}\n", step_in_words(step));
-    }
+    let then = if broken.case.steps.is_empty() { ", and fills the device's memory only" } else { ", and then:" };
     let illegal = if args.illegal { " --illegal" } else { "" };
     let (library, seed) = (args.library.display(), broken.seed);
     let next = seed.saturating_add(1);
-    text += &format!(
+    let mut lines = vec![
+        format!("FINDING {} (rule of {}: {})", row.name, row.source, row.statement),
+        format!("  {} at clock {}", broken.finding.what, broken.finding.clock),
+        format!("  found by {seeds}; the shortest run of seed {seed} has {} TLPs{then}", broken.kept.len()),
+    ];
+    lines.extend(broken.case.steps.iter().map(|step| format!("    {}", step_in_words(step))));
+    lines.push(format!(
         "  again: lanemark fuzz-rtl {library} --device {} --timeout-clocks {} --seeds {seed}..{next}{illegal}\n\n",
         args.device, args.timeout_clocks
-    );
-    text
+    ));
+    lines.join("\n")
 }
 
 fn step_in_words(step: &Step) -> String {
@@ -101,18 +99,14 @@ fn step_in_words(step: &Step) -> String {
         Direction::ToDevice => "to the device",
         Direction::ToHost => "to the host",
     };
-    let mut text = format!(
-        "{} B {direction}, host offset {:#x}, device offset {:#x}, MPS {}, MRRS {}",
-        step.bytes, step.host, step.device, step.mps, step.mrrs
-    );
-    if step.has_interrupt {
-        text += ", with an interrupt";
-    }
-    for situation in &step.legal {
-        text += &format!(", {}", situation.row().name);
-    }
-    if let Some((situation, requests)) = step.illegal {
-        text += &format!(", {} at request {requests}", situation.row().name);
-    }
-    text
+    let mut parts = vec![
+        format!("{} B {direction}", step.bytes),
+        format!("host offset {:#x}, device offset {:#x}", step.host, step.device),
+        format!("MPS {}, MRRS {}", step.mps, step.mrrs),
+    ];
+    parts.extend(step.has_interrupt.then(|| "with an interrupt".to_owned()));
+    parts.extend(step.legal.iter().map(|situation| situation.row().name.to_owned()));
+    let illegal = step.illegal.map(|(situation, requests)| format!("{} at request {requests}", situation.row().name));
+    parts.extend(illegal);
+    parts.join(", ")
 }
