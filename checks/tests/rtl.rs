@@ -1,4 +1,4 @@
-//! Designs in SystemVerilog under the adversary: the card of `rtl/`, its mutants and the example engine.
+//! Designs in `SystemVerilog` under the adversary: the card of `rtl/`, its mutants and the example engine.
 //!
 //! `make test-rtl` fetches Verilator and runs these tests.
 

@@ -8,7 +8,7 @@
 //! commands of the page can use; `broken` says that it is not meant to be a sound one; `guest` says that its commands want
 //! a card, and are run in a guest that has one by the test `guest` (`make test-qemu`) instead of here; `runtime` and `gpu`
 //! say the same of a runtime and of the fake driver of a GPU, by the tests `runtimes` and `cuda`; `rtl` of designs in
-//! SystemVerilog, by the test `rtl`.
+//! `SystemVerilog`, by the test `rtl`.
 //!
 //! With `LANEMARK_BLESS` set, figures that are no longer those of the output are renewed in the page, and
 //! so are the key tables of the guide.
