@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 export LANEMARK_LIVE ?= 1
 
 .DEFAULT_GOAL := build
-.PHONY: help wasm build install-c test test-qemu test-runtimes test-python test-long test-browser runtimes ptxas lint bench reproduce dependencies schemas corpus picture fuzz mutants structures
+.PHONY: help wasm build install-c test test-qemu test-runtimes test-rtl test-python test-long test-browser runtimes ptxas lint bench reproduce dependencies schemas corpus picture fuzz mutants structures
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -47,6 +47,15 @@ test-runtimes: ## run the tests on an OpenCL runtime for the processor; unpacked
 		exit $$status; \
 	fi; \
 	LANEMARK_SKIPPED_RUNTIMES="$$skipped" $(CARGO) test --locked -p lanemark-checks --test runtimes
+
+test-rtl: ## compile the designs of rtl/ with Verilator and test them and their mutants; Verilator is fetched into .tools/
+	@status=0; skipped=; rtl/fetch || status=$$?; \
+	if [ $$status -eq 77 ] && [ -z "$$LANEMARK_REQUIRE_RTL" ]; then \
+		skipped="Verilator, for the reason before the tests"; \
+	elif [ $$status -ne 0 ]; then \
+		exit $$status; \
+	fi; \
+	LANEMARK_SKIPPED_RTL="$$skipped" $(CARGO) test --locked -p lanemark-checks --test rtl
 
 test-python: ## build the Python package and run its tests; in an environment in .tools/, nothing installed
 	@status=0; checks/python/run --quiet || status=$$?; \

@@ -7,7 +7,8 @@
 //! to the next blank one, figures are those of some machine; `file=NAME` makes the block a file that later
 //! commands of the page can use; `broken` says that it is not meant to be a sound one; `guest` says that its commands want
 //! a card, and are run in a guest that has one by the test `guest` (`make test-qemu`) instead of here; `runtime` and `gpu`
-//! say the same of a runtime and of the fake driver of a GPU, by the tests `runtimes` and `cuda`.
+//! say the same of a runtime and of the fake driver of a GPU, by the tests `runtimes` and `cuda`; `rtl` of designs in
+//! `SystemVerilog`, by the test `rtl`.
 //!
 //! With `LANEMARK_BLESS` set, figures that are no longer those of the output are renewed in the page, and
 //! so are the key tables of the guide.
@@ -40,7 +41,7 @@ fn every_command_works_and_says_what_is_shown() {
                 std::fs::write(folder.path().join(name), block.lines.join("\n") + "\n").unwrap();
             }
             for (command, shown) in block.commands() {
-                if ["guest", "runtime", "gpu"].iter().any(|elsewhere| block.has(elsewhere)) {
+                if ["guest", "runtime", "gpu", "rtl"].iter().any(|elsewhere| block.has(elsewhere)) {
                     assert!(command.starts_with("lanemark "), "{}:{}: $ {command}", page.path, block.line);
                     continue;
                 }

@@ -9,7 +9,7 @@ pub const LAYERS: &[(u32, &[&str])] = &[
     (6, &["advise", "fit", "experiment", "report", "sweep"]),
     (5, &["runner", "rules", "live", "import"]),
     (4, &["model", "sim", "hw", "bench"]),
-    (3, &["config_space", "device_kernels", "coherent"]),
+    (3, &["config_space", "device_kernels", "coherent", "adversary"]),
     (2, &["platform", "machine", "dma", "record", "inventory", "devices", "copy_plan"]),
     (1, &["wire", "compute", "method", "engine"]),
     (0, &["units"]),

@@ -61,6 +61,8 @@ pub enum Command {
     Unbind(UnbindArgs),
     /// Show each TLP and each stall of one transfer on a simulated platform, or print a capture of TLPs
     Trace(TraceArgs),
+    /// Test a DMA engine in SystemVerilog: a root complex that misbehaves by plan, and a check of every TLP and byte
+    FuzzRtl(FuzzRtlArgs),
     /// Print the configuration space of a simulated platform in the format of lspci -xxxx
     Lspci(LspciArgs),
     /// Write a record, a comparison of several, or the map of a sweep as an HTML page
@@ -94,6 +96,31 @@ pub struct ListArgs {
     /// Print one JSON document instead of a list
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub struct FuzzRtlArgs {
+    /// The device: a shared library with the functions of rtl/lanemark_dut.h, which rtl/build makes; its code is run
+    #[arg(value_name = "LIBRARY")]
+    pub library: PathBuf,
+    /// How a transfer is started and its end is seen: a device file, such as rtl/card.toml
+    #[arg(long, value_name = "FILE")]
+    pub device: String,
+    /// Range of seeds; each is one run with its own transfers and situations
+    #[arg(long, value_name = "FROM..TO", default_value = "0..100", value_parser = seeds)]
+    pub seeds: std::ops::Range<u64>,
+    /// Break the rules as well: wrong, poisoned, unexpected, late and missing completions, function-level resets
+    #[arg(long)]
+    pub illegal: bool,
+    /// Completion timeout that the device is given, in clocks
+    #[arg(long, value_name = "CLOCKS", default_value_t = 2048)]
+    pub timeout_clocks: u32,
+    /// Number of threads [default: one per core]
+    #[arg(long, value_name = "COUNT")]
+    pub threads: Option<std::num::NonZeroU8>,
+    /// Write the TLPs of the shortest run of each finding into this folder, as seed-N-RULE.pcapng
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
 }
 
 #[derive(Debug, Arguments)]
@@ -332,6 +359,14 @@ pub struct SamplingArgs {
     /// Write every raw sample to a Parquet file
     #[arg(long, value_name = "FILE.parquet")]
     pub samples: Option<PathBuf>,
+}
+
+fn seeds(text: &str) -> Result<std::ops::Range<u64>, String> {
+    let form = || format!("'{text}' is no range of seeds; write FROM..TO, such as 0..100");
+    let (from, to) = text.split_once("..").ok_or_else(form)?;
+    let number = |text: &str| text.parse::<u64>().map_err(|_| form());
+    let (from, to) = (number(from)?, number(to)?);
+    if from < to { Ok(from..to) } else { Err(format!("'{text}' has no seed: the second number must be larger")) }
 }
 
 fn seconds(text: &str) -> Result<Ticks, String> {

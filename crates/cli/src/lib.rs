@@ -16,6 +16,7 @@ mod doctor;
 mod driver;
 mod failure;
 mod fleet;
+mod fuzz_rtl;
 mod import;
 mod input;
 mod interrupt;
@@ -79,6 +80,7 @@ pub fn run(program: Vec<OsString>, arguments: Vec<OsString>) -> u8 {
         Command::Bind(args) => driver::bind(&args),
         Command::Unbind(args) => driver::unbind(&args),
         Command::Trace(args) => trace::trace(&args),
+        Command::FuzzRtl(args) => fuzz_rtl::fuzz_rtl(&args),
         Command::Lspci(args) => lspci::lspci(&args),
         Command::Report(args) => report::report(&args),
         Command::Compare(args) => compare::compare(&args),

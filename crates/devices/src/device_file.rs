@@ -80,6 +80,8 @@ pub struct Engine {
     pub done_mask: u64,
     /// Their value after the end.
     pub done_value: u64,
+    /// Bits of it that are set after a failed transfer.
+    pub failed_mask: Option<u64>,
     /// Width of the addresses of host memory.
     pub address_bits: u32,
     /// First address of the device's own memory, as the engine uses it.
@@ -206,6 +208,7 @@ fn engine(values: &Values) -> Engine {
         done: values.number("done_register"),
         done_mask: values.number("done_mask"),
         done_value: values.number("done_value"),
+        failed_mask: values.some_number("failed_mask"),
         address_bits: values.number("address_bits") as u32,
         memory_start: values.number("memory_start"),
         memory_bytes: values.number("memory_bytes"),

@@ -128,6 +128,7 @@ pub(crate) const SECTIONS: &[Section] = &[
             key("done_register", REGISTER, "the register that shows the end of a transfer"),
             key("done_mask", VALUE, "bits of it that are compared"),
             key("done_value", VALUE, "their value after the end"),
+            optional("failed_mask", VALUE, NONE, "bits of it that are set after a failed transfer"),
             key("address_bits", Kind::Number(12, 64), "width of its addresses of host memory"),
             key("memory_start", VALUE, "first address of the device's own memory, as the engine uses it"),
             key("memory_bytes", Kind::Size(4, OFFSET), "length of that memory; **its contents are lost**"),

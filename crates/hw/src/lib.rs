@@ -11,6 +11,7 @@
 //! - [`cuda`]: GPUs through the CUDA driver: DMA by kernels, copies, launches. Start with `cuda::CudaMachine::open`.
 //! - [`opencl`]: devices of an OpenCL runtime. Start with `opencl::OpenClMachine::open`.
 //! - [`sycl`]: devices of a SYCL runtime. Start with `sycl::SyclMachine::open`.
+//! - [`dut_library`]: no backend, but a device under test in a shared library, for `lanemark-adversary`.
 //!
 //! [`DeviceCopy`] is a memory copy for programs that chooses its instruction by measurement.
 //!
@@ -31,6 +32,7 @@
 pub mod copy_to_device;
 pub mod cuda;
 mod destination;
+pub mod dut_library;
 mod ending;
 pub mod host_memory;
 mod interpreter;

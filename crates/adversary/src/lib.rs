@@ -1,0 +1,48 @@
+//! A partner for a device under test: a root complex with host memory that misbehaves by plan.
+//!
+//! The device is a [`Dut`]: one stream of TLPs in each direction, clock by clock. A [`Case`] is
+//! computed from a seed: transfers, and a [`Situation`] around each. [`run`] makes the transfers as a
+//! device file says ([`Target`]), answers the reads of the device, and checks every TLP, every byte and
+//! the end of every transfer. A broken rule is a [`Finding`]. [`campaign`] runs many seeds on all cores,
+//! and shortens the first case of each broken rule.
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | `dut` | the device under test, and the signals of its C interface |
+//! | `situation` | the table of situations, and how often each was created |
+//! | `rule` | the table of rules |
+//! | `case` | a case from a seed |
+//! | `bench` | root complex and host memory, clock by clock |
+//! | `completer`, `twist` | completions, legal and illegal |
+//! | `ledger` | credits |
+//! | `stream` | TLPs as beats |
+//! | `trial` | a run of a case |
+//! | `shrink`, `campaign` | the shortest case; many seeds |
+//!
+//! Not implemented: replays and link retraining (they end below the stream of TLPs), I/O and atomic
+//! requests, descriptor rings, several engines.
+#![forbid(unsafe_code)]
+
+mod bench;
+mod campaign;
+mod case;
+mod completer;
+mod dut;
+mod finding;
+mod ledger;
+mod rule;
+mod shrink;
+mod situation;
+mod stream;
+mod target;
+mod trial;
+mod twist;
+
+pub use campaign::{Failure, Request, Summary, campaign};
+pub use case::{Case, Direction, Step};
+pub use dut::{Dut, Inputs, MOST_BEAT_BYTES, Outputs};
+pub use finding::Finding;
+pub use rule::{RULES, Rule, RuleRow};
+pub use situation::{Coverage, SITUATIONS, Situation, SituationRow};
+pub use target::{Target, TargetError};
+pub use trial::{Outcome, run};

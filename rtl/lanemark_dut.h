@@ -1,0 +1,67 @@
+/* The device under test of `lanemark fuzz-rtl`: a shared library with these functions.
+ *
+ * A TLP is a sequence of bytes in the order of the link, in beats of lanemark_dut_beat_bytes() bytes; only
+ * the last beat may be shorter. `rtl/shim.cpp` implements this interface for a Verilated module. */
+#ifndef LANEMARK_DUT_H
+#define LANEMARK_DUT_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LANEMARK_DUT_ABI 1
+
+#if defined(__GNUC__)
+#define LANEMARK_DUT_EXPORT __attribute__((visibility("default")))
+#else
+#define LANEMARK_DUT_EXPORT
+#endif
+
+typedef struct {
+    uint8_t rx_data[64];         /* a beat to the device */
+    uint8_t rx_bytes;            /* its length; 0: no beat is offered */
+    uint8_t rx_last;             /* 1: it ends its TLP */
+    uint8_t rx_bar;              /* BAR that a request matches */
+    uint8_t tx_ready;            /* 1: a beat of the device is accepted */
+    uint8_t reset;               /* 1: reset of everything */
+    uint8_t flr;                 /* 1: function-level reset */
+    uint8_t bus_master;          /* Bus Master Enable */
+    uint8_t msi_enable;          /* MSI Enable */
+    uint8_t posted_headers;      /* credit limits, modulo 2^8 and 2^12 */
+    uint8_t non_posted_headers;
+    uint16_t posted_data;
+    uint16_t requester_id;
+    uint16_t mps;                /* Max Payload Size in bytes */
+    uint16_t mrrs;               /* Max Read Request Size in bytes */
+    uint16_t tags;               /* number of usable tags */
+    uint32_t timeout_clocks;     /* completion timeout */
+    uint32_t msi_data;
+    uint64_t msi_address;
+} lanemark_dut_in;
+
+typedef struct {
+    uint8_t tx_data[64];         /* a beat of the device */
+    uint8_t tx_bytes;            /* its length; 0: no beat is offered */
+    uint8_t tx_last;             /* 1: it ends its TLP */
+    uint8_t rx_ready;            /* 1: the beat to the device is accepted */
+} lanemark_dut_out;
+
+/* LANEMARK_DUT_ABI of the library. */
+LANEMARK_DUT_EXPORT uint32_t lanemark_dut_abi(void);
+/* Bytes of a full beat: a multiple of 4, at most 64. */
+LANEMARK_DUT_EXPORT uint32_t lanemark_dut_beat_bytes(void);
+/* A device in its initial state, or NULL. Devices of several threads are independent. */
+LANEMARK_DUT_EXPORT void *lanemark_dut_new(void);
+LANEMARK_DUT_EXPORT void lanemark_dut_free(void *device);
+/* Applies the inputs, writes the outputs as they are before the clock edge, then makes the edge. */
+LANEMARK_DUT_EXPORT void lanemark_dut_clock(void *device, const lanemark_dut_in *in, lanemark_dut_out *out);
+/* Message of the first failed assertion of this device, or NULL. */
+LANEMARK_DUT_EXPORT const char *lanemark_dut_failure(void *device);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
