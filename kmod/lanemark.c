@@ -1,0 +1,733 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * lanemark: the BARs of a PCI function for measurements by a program, with a chosen memory type.
+ *
+ * The driver matches no device by itself: a function is bound to it by name (driver_override). It claims all BARs, so
+ * that no other mapping can change the type of one, and offers /dev/lanemark/ADDRESS to one program at a time; see
+ * lanemark_uapi.h. Bus mastering is off unless the program turns it on.
+ *
+ * Locks, in this order: io_lock (window, DMA mappings, removal), the mmap lock of the process, map_lock (what mmap reads).
+ * No memory of a program is accessed under io_lock, so no program can delay a removal.
+ */
+#include <linux/capability.h>
+#include <linux/dma-mapping.h>
+#include <linux/fs.h>
+#include <linux/io.h>
+#include <linux/kref.h>
+#include <linux/ktime.h>
+#include <linux/miscdevice.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/overflow.h>
+#include <linux/pci.h>
+#include <linux/sched/mm.h>
+#include <linux/security.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/version.h>
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+#include <linux/unaligned.h>
+#else
+#include <asm/unaligned.h>
+#endif
+#include <asm/memtype.h>
+#include <asm/msr.h>
+#include <asm/mtrr.h>
+
+#include "lanemark_uapi.h"
+
+#ifndef CONFIG_X86_64
+#error "memory types of BARs are those of x86-64"
+#endif
+
+#define MOST_MAPPINGS 16
+/* Bytes copied between two checks of the window. */
+#define CHUNK 512
+
+struct dma_mapping {
+	struct page **pages; /* NULL if coherent, or unused */
+	unsigned long count;
+	struct sg_table table;
+	enum dma_data_direction direction;
+	void *coherent; /* NULL if streaming, or unused */
+	dma_addr_t address;
+	size_t len;
+};
+
+struct lanemark {
+	struct kref references;
+	struct pci_dev *pdev; /* NULL after removal; under io_lock */
+	struct miscdevice misc;
+	char name[32];
+	char path[48];
+
+	struct mutex io_lock;
+	void __iomem *io; /* The window, mapped by the first call that copies. */
+	struct dma_mapping dma[MOST_MAPPINGS];
+	struct file *file; /* The only one. */
+	struct mm_struct *mm; /* Its process; no other one maps pages. */
+
+	struct mutex map_lock;
+	bool is_gone;
+	bool has_window;
+	struct lanemark_window window;
+	phys_addr_t start; /* Of its BAR. */
+	unsigned int mapped; /* Mappings of its pages. */
+};
+
+static const enum page_cache_mode modes[] = {
+	[LANEMARK_UC] = _PAGE_CACHE_MODE_UC,
+	[LANEMARK_UC_MINUS] = _PAGE_CACHE_MODE_UC_MINUS,
+	[LANEMARK_WC] = _PAGE_CACHE_MODE_WC,
+	[LANEMARK_WT] = _PAGE_CACHE_MODE_WT,
+	[LANEMARK_WP] = _PAGE_CACHE_MODE_WP,
+};
+
+static void lanemark_free(struct kref *references)
+{
+	kfree(container_of(references, struct lanemark, references));
+}
+
+/* Length of a BAR that can have a window; 0 for others. */
+static u64 bar_bytes(struct pci_dev *pdev, unsigned int bar)
+{
+	u64 len = pci_resource_len(pdev, bar);
+
+	if (!(pci_resource_flags(pdev, bar) & IORESOURCE_MEM) || !pci_resource_start(pdev, bar))
+		return 0;
+	return PAGE_ALIGNED(pci_resource_start(pdev, bar)) && PAGE_ALIGNED(len) ? len : 0;
+}
+
+static void get_info(struct lanemark *card, struct lanemark_info *info)
+{
+	unsigned int bar;
+
+	info->version = LANEMARK_VERSION;
+	for (bar = 0; bar < ARRAY_SIZE(info->bar_bytes); bar++)
+		info->bar_bytes[bar] = bar_bytes(card->pdev, bar);
+}
+
+static int lanemark_open(struct inode *inode, struct file *file)
+{
+	struct lanemark *card = container_of(file->private_data, struct lanemark, misc);
+	int error = 0;
+
+	if (!capable(CAP_SYS_RAWIO))
+		return -EPERM;
+	error = security_locked_down(LOCKDOWN_PCI_ACCESS);
+	if (error)
+		return error;
+	mutex_lock(&card->io_lock);
+	if (!card->pdev) {
+		error = -ENODEV;
+	} else if (card->file) {
+		error = -EBUSY;
+	} else {
+		kref_get(&card->references);
+		card->file = file;
+		card->mm = current->mm;
+		mmgrab(card->mm);
+		file->private_data = card;
+	}
+	mutex_unlock(&card->io_lock);
+	return error;
+}
+
+static void unpin(struct lanemark *card, struct dma_mapping *dma)
+{
+	unpin_user_pages_dirty_lock(dma->pages, dma->count, dma->direction != DMA_TO_DEVICE);
+	account_locked_vm(card->mm, dma->count, false);
+	sg_free_table(&dma->table);
+	kvfree(dma->pages);
+}
+
+/* Unmaps and unpins a mapping, and measures both; under io_lock. */
+static void dma_end(struct lanemark *card, struct dma_mapping *dma, struct lanemark_dma_unmap *times)
+{
+	u64 begun = ktime_get_ns(), between;
+
+	if (dma->coherent) {
+		dma_free_coherent(&card->pdev->dev, dma->len, dma->coherent, dma->address);
+		times->unmap_ns = ktime_get_ns() - begun;
+	} else if (dma->pages) {
+		dma_unmap_sgtable(&card->pdev->dev, &dma->table, dma->direction, 0);
+		between = ktime_get_ns();
+		unpin(card, dma);
+		times->unmap_ns = between - begun;
+		times->unpin_ns = ktime_get_ns() - between;
+	}
+	memset(dma, 0, sizeof(*dma));
+}
+
+/* Ends everything that a program has begun, except its mappings of pages; under io_lock, before pdev is cleared. */
+static void quiesce(struct lanemark *card)
+{
+	struct lanemark_dma_unmap times;
+	int i;
+
+	/* First of all: the device must not access pages that are unmapped. */
+	pci_clear_master(card->pdev);
+	for (i = 0; i < MOST_MAPPINGS; i++)
+		dma_end(card, &card->dma[i], &times);
+	if (card->io)
+		iounmap(card->io);
+	card->io = NULL;
+}
+
+static int lanemark_release(struct inode *inode, struct file *file)
+{
+	struct lanemark *card = file->private_data;
+
+	mutex_lock(&card->io_lock);
+	if (card->pdev)
+		quiesce(card);
+	mutex_lock(&card->map_lock);
+	card->has_window = false;
+	mutex_unlock(&card->map_lock);
+	card->file = NULL;
+	mmdrop(card->mm);
+	card->mm = NULL;
+	mutex_unlock(&card->io_lock);
+	kref_put(&card->references, lanemark_free);
+	return 0;
+}
+
+static int set_window(struct lanemark *card, const struct lanemark_window *asked)
+{
+	u64 end, len;
+	int error = 0;
+
+	if (asked->bar >= PCI_STD_NUM_BARS || asked->type >= ARRAY_SIZE(modes))
+		return -EINVAL;
+	if (!asked->len || !PAGE_ALIGNED(asked->offset) || !PAGE_ALIGNED(asked->len) ||
+	    check_add_overflow(asked->offset, asked->len, &end))
+		return -EINVAL;
+	/* Without a page attribute table every mapping is UC-. */
+	if (!pat_enabled() && asked->type != LANEMARK_UC_MINUS)
+		return -EOPNOTSUPP;
+	len = bar_bytes(card->pdev, asked->bar);
+	if (end > len)
+		return len ? -ERANGE : -ENXIO;
+	mutex_lock(&card->map_lock);
+	if (card->mapped) {
+		error = -EBUSY;
+	} else {
+		card->window = *asked;
+		card->start = pci_resource_start(card->pdev, asked->bar);
+		card->has_window = true;
+	}
+	mutex_unlock(&card->map_lock);
+	if (!error && card->io) {
+		iounmap(card->io);
+		card->io = NULL;
+	}
+	return error;
+}
+
+/* Whether bytes of the BAR are within the window. */
+static bool is_inside(const struct lanemark *card, u64 offset, u64 len)
+{
+	u64 in_window = offset - card->window.offset;
+
+	return card->has_window && offset >= card->window.offset && in_window <= card->window.len &&
+	       len <= card->window.len - in_window;
+}
+
+static void lanemark_vma_open(struct vm_area_struct *vma)
+{
+	struct lanemark *card = vma->vm_private_data;
+
+	mutex_lock(&card->map_lock);
+	card->mapped++;
+	mutex_unlock(&card->map_lock);
+}
+
+static void lanemark_vma_close(struct vm_area_struct *vma)
+{
+	struct lanemark *card = vma->vm_private_data;
+
+	mutex_lock(&card->map_lock);
+	card->mapped--;
+	mutex_unlock(&card->map_lock);
+}
+
+/* No pages come later: those of a removed function are gone. */
+static const struct vm_operations_struct lanemark_vm_ops = {
+	.open = lanemark_vma_open,
+	.close = lanemark_vma_close,
+};
+
+static int lanemark_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct lanemark *card = file->private_data;
+	u64 len = vma->vm_end - vma->vm_start, offset;
+	pgprotval_t prot = pgprot_val(vma->vm_page_prot) & ~_PAGE_CACHE_MASK;
+	int error = -EINVAL;
+
+	/* Removal waits for the mmap lock of this process only. */
+	if (current->mm != card->mm)
+		return -EPERM;
+	if (!(vma->vm_flags & VM_SHARED) || (vma->vm_flags & VM_EXEC) || vma->vm_pgoff > (U64_MAX >> PAGE_SHIFT))
+		return -EINVAL;
+	offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
+	/* A child would keep the pages after the end of this process. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+	vm_flags_mod(vma, VM_DONTCOPY, VM_MAYEXEC);
+#else
+	vma->vm_flags = (vma->vm_flags | VM_DONTCOPY) & ~VM_MAYEXEC;
+#endif
+	mutex_lock(&card->map_lock);
+	if (card->is_gone) {
+		error = -ENODEV;
+	} else if (is_inside(card, offset, len)) {
+		prot |= cachemode2protval(modes[card->window.type]);
+		vma->vm_page_prot = __pgprot(prot);
+		error = io_remap_pfn_range(vma, vma->vm_start, (card->start + offset) >> PAGE_SHIFT, len,
+					   vma->vm_page_prot);
+	}
+	if (!error) {
+		vma->vm_private_data = card;
+		vma->vm_ops = &lanemark_vm_ops;
+		card->mapped++;
+	}
+	mutex_unlock(&card->map_lock);
+	return error;
+}
+
+/* Maps the window for copies; under io_lock. */
+static int map_for_copies(struct lanemark *card)
+{
+	/* The kernel has no mapping of type WP. */
+	static void __iomem *(*const maps[])(resource_size_t start, unsigned long len) = {
+		[LANEMARK_UC] = ioremap_uc,
+		[LANEMARK_UC_MINUS] = ioremap,
+		[LANEMARK_WC] = ioremap_wc,
+		[LANEMARK_WT] = ioremap_wt,
+	};
+
+	if (card->window.type >= ARRAY_SIZE(maps))
+		return -EOPNOTSUPP;
+	if (!card->io)
+		card->io = maps[card->window.type](card->start + card->window.offset, card->window.len);
+	return card->io ? 0 : -ENOMEM;
+}
+
+/* Width of the widest aligned access at an address, at most 8 B. */
+static size_t widest(unsigned long at, size_t len)
+{
+	size_t width = 8;
+
+	while (width > len || !IS_ALIGNED(at, width))
+		width /= 2;
+	return width;
+}
+
+/* Copies by accesses of 8 B, and narrower ones at the ends; each byte once. */
+static void copy_bytes(u8 __iomem *io, u8 *chunk, size_t len, bool is_write)
+{
+	size_t width;
+
+#define COPY(type, load, store)                                                     \
+	do {                                                                        \
+		if (is_write)                                                       \
+			store(get_unaligned((type *)chunk), io);                    \
+		else                                                                \
+			put_unaligned(load(io), (type *)chunk);                     \
+	} while (0)
+	for (; len; io += width, chunk += width, len -= width) {
+		width = widest((__force unsigned long)io, len);
+		if (width == 8)
+			COPY(u64, readq, writeq);
+		else if (width == 4)
+			COPY(u32, readl, writel);
+		else if (width == 2)
+			COPY(u16, readw, writew);
+		else
+			COPY(u8, readb, writeb);
+	}
+#undef COPY
+}
+
+/* Copies between a chunk and the window. */
+static int copy_chunk(struct lanemark *card, u8 *chunk, u64 offset, size_t len, bool is_write)
+{
+	int error = -ENODEV;
+
+	mutex_lock(&card->io_lock);
+	if (card->pdev)
+		error = is_inside(card, offset, len) ? map_for_copies(card) : -EINVAL;
+	if (!error)
+		copy_bytes((u8 __iomem *)card->io + (offset - card->window.offset), chunk, len, is_write);
+	mutex_unlock(&card->io_lock);
+	return error;
+}
+
+static ssize_t copy(struct file *file, char __user *user, size_t len, loff_t *at, bool is_write)
+{
+	struct lanemark *card = file->private_data;
+	u8 chunk[CHUNK] __aligned(8);
+	size_t done = 0, part;
+	int error = 0;
+
+	/* The whole call or nothing: a part beyond the window is a mistake of the program. */
+	if (*at < 0 || !is_inside(card, *at, len))
+		return -EINVAL;
+	while (done < len && !error) {
+		if (signal_pending(current)) {
+			error = -EINTR;
+			break;
+		}
+		part = min_t(size_t, len - done, CHUNK);
+		if (is_write && copy_from_user(chunk, user + done, part))
+			error = -EFAULT;
+		if (!error)
+			error = copy_chunk(card, chunk, *at + done, part, is_write);
+		if (!error && !is_write && copy_to_user(user + done, chunk, part))
+			error = -EFAULT;
+		if (!error)
+			done += part;
+	}
+	*at += done;
+	return done ? done : error;
+}
+
+static ssize_t lanemark_read(struct file *file, char __user *user, size_t len, loff_t *at)
+{
+	return copy(file, user, len, at, false);
+}
+
+static ssize_t lanemark_write(struct file *file, const char __user *user, size_t len, loff_t *at)
+{
+	return copy(file, (char __user *)user, len, at, true);
+}
+
+/* Entry of the page table for an address of the calling process; under its mmap lock. */
+static int page_entry(unsigned long address, pte_t *entry)
+{
+	pgd_t *pgd = pgd_offset(current->mm, address);
+	p4d_t *p4d;
+	pud_t *pud;
+	pmd_t *pmd;
+
+	if (pgd_none(*pgd) || pgd_bad(*pgd))
+		return -EFAULT;
+	p4d = p4d_offset(pgd, address);
+	if (p4d_none(*p4d) || p4d_bad(*p4d))
+		return -EFAULT;
+	pud = pud_offset(p4d, address);
+	if (pud_none(*pud) || pud_bad(*pud))
+		return -EFAULT;
+	pmd = pmd_offset(pud, address);
+	if (pmd_none(*pmd) || pmd_bad(*pmd))
+		return -EFAULT;
+	*entry = *pte_offset_kernel(pmd, address);
+	return pte_present(*entry) ? 0 : -EFAULT;
+}
+
+/* Type of a page by the variable MTRRs, of which UC wins (Intel SDM volume 3, "MTRR Precedences"). */
+static u32 mtrr_of(phys_addr_t page)
+{
+	u32 found = LANEMARK_MTRR_MIXED, type, i, lo, hi, count;
+	u64 base, mask;
+
+	if (!boot_cpu_has(X86_FEATURE_MTRR) || page < SZ_1M)
+		return LANEMARK_MTRR_MIXED;
+	rdmsr(MSR_MTRRdefType, lo, hi);
+	if (!(lo & BIT(11)))
+		return MTRR_TYPE_UNCACHABLE;
+	type = lo & 0xff;
+	rdmsr(MSR_MTRRcap, lo, hi);
+	count = lo & 0xff;
+	for (i = 0; i < count; i++) {
+		rdmsr(MTRRphysMask_MSR(i), lo, hi);
+		mask = ((u64)hi << 32) | lo;
+		if (!(mask & BIT(11)))
+			continue;
+		rdmsr(MTRRphysBase_MSR(i), lo, hi);
+		base = ((u64)hi << 32) | lo;
+		mask &= PAGE_MASK;
+		if ((page & mask) != (base & mask))
+			continue;
+		lo = base & 0xff;
+		if (lo == MTRR_TYPE_UNCACHABLE)
+			return lo;
+		if (found != LANEMARK_MTRR_MIXED && found != lo)
+			return LANEMARK_MTRR_MIXED;
+		found = lo;
+	}
+	return found == LANEMARK_MTRR_MIXED ? type : found;
+}
+
+static int read_page(struct file *file, struct lanemark_page *page)
+{
+	struct vm_area_struct *vma;
+	u32 lo, hi, index;
+	pte_t entry;
+	int error = -EINVAL;
+
+	if (page->reserved)
+		return -EINVAL;
+	mmap_read_lock(current->mm);
+	vma = vma_lookup(current->mm, page->address);
+	if (vma && vma->vm_file == file)
+		error = page_entry(page->address, &entry);
+	mmap_read_unlock(current->mm);
+	if (error)
+		return error;
+	index = (pte_flags(entry) & _PAGE_PWT ? 1 : 0) + (pte_flags(entry) & _PAGE_PCD ? 2 : 0) +
+		(pte_flags(entry) & _PAGE_PAT ? 4 : 0);
+	rdmsr(MSR_IA32_CR_PAT, lo, hi);
+	page->pat_index = index;
+	page->pat = ((((u64)hi << 32) | lo) >> (8 * index)) & 7;
+	page->mtrr = mtrr_of(PFN_PHYS(pte_pfn(entry)));
+	return 0;
+}
+
+/* Pins the pages of a streaming mapping; without io_lock, because pages of a program may have to be read first. */
+static int pin(struct lanemark *card, struct lanemark_dma_map *asked, struct dma_mapping *dma)
+{
+	unsigned int flags = FOLL_LONGTERM | (asked->direction == LANEMARK_TO_DEVICE ? 0 : FOLL_WRITE);
+	u64 begun;
+	long pinned;
+	int error;
+
+	dma->count = asked->len >> PAGE_SHIFT;
+	dma->pages = kvmalloc_array(dma->count, sizeof(*dma->pages), GFP_KERNEL);
+	if (!dma->pages)
+		return -ENOMEM;
+	error = account_locked_vm(card->mm, dma->count, true);
+	if (error)
+		goto free;
+	begun = ktime_get_ns();
+	pinned = pin_user_pages_fast(asked->address, dma->count, flags, dma->pages);
+	asked->pin_ns = ktime_get_ns() - begun;
+	error = pinned < 0 ? pinned : -EFAULT;
+	if (pinned == dma->count)
+		error = sg_alloc_table_from_pages(&dma->table, dma->pages, dma->count, 0, asked->len, GFP_KERNEL);
+	if (!error)
+		return 0;
+	if (pinned > 0)
+		unpin_user_pages(dma->pages, pinned);
+	account_locked_vm(card->mm, dma->count, false);
+free:
+	kvfree(dma->pages);
+	return error;
+}
+
+static int dma_begin(struct lanemark *card, struct lanemark_dma_map *asked)
+{
+	static const enum dma_data_direction directions[] = { DMA_TO_DEVICE, DMA_FROM_DEVICE, DMA_BIDIRECTIONAL,
+							      DMA_BIDIRECTIONAL };
+	bool is_coherent = asked->direction == LANEMARK_COHERENT;
+	struct dma_mapping dma = { .len = asked->len };
+	u64 begun;
+	int error = 0, i;
+
+	if (asked->direction >= ARRAY_SIZE(directions) || asked->reserved || !PAGE_ALIGNED(asked->address) ||
+	    !asked->len || !PAGE_ALIGNED(asked->len) || asked->len > LANEMARK_MOST_DMA_BYTES)
+		return -EINVAL;
+	if (is_coherent && asked->address)
+		return -EINVAL;
+	if (current->mm != card->mm)
+		return -EPERM;
+	dma.direction = directions[asked->direction];
+	asked->pin_ns = 0;
+	if (!is_coherent)
+		error = pin(card, asked, &dma);
+	if (error)
+		return error;
+	mutex_lock(&card->io_lock);
+	for (i = 0; i < MOST_MAPPINGS && (card->dma[i].pages || card->dma[i].coherent); i++)
+		;
+	error = !card->pdev ? -ENODEV : i == MOST_MAPPINGS ? -ENOSPC : 0;
+	begun = ktime_get_ns();
+	if (!error && is_coherent) {
+		dma.coherent = dma_alloc_coherent(&card->pdev->dev, dma.len, &dma.address, GFP_KERNEL | __GFP_NOWARN);
+		error = dma.coherent ? 0 : -ENOMEM;
+	} else if (!error) {
+		error = dma_map_sgtable(&card->pdev->dev, &dma.table, dma.direction, 0);
+	}
+	asked->map_ns = ktime_get_ns() - begun;
+	if (!error) {
+		asked->handle = i;
+		asked->segments = is_coherent ? 1 : dma.table.nents;
+		asked->dma_address = is_coherent ? dma.address : sg_dma_address(dma.table.sgl);
+		card->dma[i] = dma;
+	}
+	mutex_unlock(&card->io_lock);
+	if (error && dma.pages)
+		unpin(card, &dma);
+	return error;
+}
+
+static int dma_finish(struct lanemark *card, struct lanemark_dma_unmap *asked)
+{
+	struct dma_mapping *dma;
+	int error = -EINVAL;
+
+	if (asked->handle >= MOST_MAPPINGS || asked->reserved)
+		return -EINVAL;
+	asked->unmap_ns = 0;
+	asked->unpin_ns = 0;
+	mutex_lock(&card->io_lock);
+	dma = &card->dma[asked->handle];
+	/* The mappings of a removed function have ended. */
+	if (dma->pages || dma->coherent) {
+		dma_end(card, dma, asked);
+		error = 0;
+	}
+	mutex_unlock(&card->io_lock);
+	return error;
+}
+
+static long lanemark_ioctl(struct file *file, unsigned int request, unsigned long user)
+{
+	struct lanemark *card = file->private_data;
+	union {
+		struct lanemark_info info;
+		struct lanemark_window window;
+		struct lanemark_page page;
+		struct lanemark_dma_map map;
+		struct lanemark_dma_unmap unmap;
+		u32 is_on;
+	} argument = {};
+	long error = 0;
+
+	if (_IOC_TYPE(request) != 'L' || _IOC_SIZE(request) > sizeof(argument))
+		return -ENOTTY;
+	if ((_IOC_DIR(request) & _IOC_WRITE) && copy_from_user(&argument, (void __user *)user, _IOC_SIZE(request)))
+		return -EFAULT;
+	switch (request) {
+	case LANEMARK_IOC_INFO:
+	case LANEMARK_IOC_WINDOW:
+	case LANEMARK_IOC_BUS_MASTER:
+		mutex_lock(&card->io_lock);
+		if (!card->pdev)
+			error = -ENODEV;
+		else if (request == LANEMARK_IOC_WINDOW)
+			error = set_window(card, &argument.window);
+		else if (request == LANEMARK_IOC_INFO)
+			get_info(card, &argument.info);
+		else if (argument.is_on > 1)
+			error = -EINVAL;
+		else if (argument.is_on)
+			pci_set_master(card->pdev);
+		else
+			pci_clear_master(card->pdev);
+		mutex_unlock(&card->io_lock);
+		break;
+	case LANEMARK_IOC_PAGE:
+		error = read_page(file, &argument.page);
+		break;
+	case LANEMARK_IOC_DMA_MAP:
+		error = dma_begin(card, &argument.map);
+		break;
+	case LANEMARK_IOC_DMA_UNMAP:
+		error = dma_finish(card, &argument.unmap);
+		break;
+	default:
+		return -ENOTTY;
+	}
+	if (error || !(_IOC_DIR(request) & _IOC_READ))
+		return error;
+	/* A program that cannot take the handle of a mapping has it until the file is closed. */
+	return copy_to_user((void __user *)user, &argument, _IOC_SIZE(request)) ? -EFAULT : 0;
+}
+
+static const struct file_operations lanemark_fops = {
+	.owner = THIS_MODULE,
+	.open = lanemark_open,
+	.release = lanemark_release,
+	.read = lanemark_read,
+	.write = lanemark_write,
+	.llseek = no_seek_end_llseek,
+	.mmap = lanemark_mmap,
+	.unlocked_ioctl = lanemark_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+};
+
+static int lanemark_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	struct lanemark *card;
+	int error;
+
+	/* Only a function that was named, and never one that matches an id given to the driver. */
+	if (!pdev->driver_override || pdev->hdr_type != PCI_HEADER_TYPE_NORMAL)
+		return -ENODEV;
+	card = kzalloc(sizeof(*card), GFP_KERNEL);
+	if (!card)
+		return -ENOMEM;
+	kref_init(&card->references);
+	mutex_init(&card->io_lock);
+	mutex_init(&card->map_lock);
+	card->pdev = pdev;
+	error = pci_enable_device_mem(pdev);
+	if (error)
+		goto put;
+	pci_clear_master(pdev);
+	/* EBUSY if another driver has claimed a BAR. */
+	error = pci_request_regions(pdev, "lanemark");
+	if (error)
+		goto disable;
+	error = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
+	if (error)
+		error = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(32));
+	if (error)
+		goto release;
+	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
+	snprintf(card->name, sizeof(card->name), "lanemark-%s", pci_name(pdev));
+	snprintf(card->path, sizeof(card->path), "lanemark/%s", pci_name(pdev));
+	card->misc.minor = MISC_DYNAMIC_MINOR;
+	card->misc.name = card->name;
+	card->misc.nodename = card->path;
+	card->misc.fops = &lanemark_fops;
+	card->misc.mode = 0600;
+	card->misc.parent = &pdev->dev;
+	pci_set_drvdata(pdev, card);
+	error = misc_register(&card->misc);
+	if (!error)
+		return 0;
+release:
+	pci_release_regions(pdev);
+disable:
+	pci_disable_device(pdev);
+put:
+	kref_put(&card->references, lanemark_free);
+	return error;
+}
+
+static void lanemark_remove(struct pci_dev *pdev)
+{
+	struct lanemark *card = pci_get_drvdata(pdev);
+
+	misc_deregister(&card->misc);
+	mutex_lock(&card->io_lock);
+	mutex_lock(&card->map_lock);
+	card->is_gone = true;
+	mutex_unlock(&card->map_lock);
+	if (card->file) {
+		/* An mmap() that was not refused is over, and its mapping is found. */
+		mmap_read_lock(card->mm);
+		mmap_read_unlock(card->mm);
+		unmap_mapping_range(card->file->f_mapping, 0, 0, 1);
+	}
+	quiesce(card);
+	card->pdev = NULL;
+	mutex_unlock(&card->io_lock);
+	pci_release_regions(pdev);
+	pci_disable_device(pdev);
+	kref_put(&card->references, lanemark_free);
+}
+
+static struct pci_driver lanemark_driver = {
+	.name = "lanemark",
+	/* No ids: a function is bound by its driver_override. */
+	.probe = lanemark_probe,
+	.remove = lanemark_remove,
+};
+module_pci_driver(lanemark_driver);
+
+MODULE_DESCRIPTION("BARs of a PCI function with a chosen memory type, for measurements");
+MODULE_AUTHOR("the Lanemark authors");
+MODULE_VERSION("1");
+MODULE_LICENSE("GPL");
