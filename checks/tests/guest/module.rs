@@ -194,7 +194,7 @@ pub fn a_card_answers_with_cached_types_and_driver_calls() {
     assert!(outside[..1 << 20].chunks(64).all(|line| line != [BEFORE; 64]), "a line was not written");
     assert!(outside[1 << 20..].iter().all(|byte| *byte == BEFORE), "something beyond the range has changed");
 
-    // Below 4 GiB the MTRRs make every cached type UC. Above, WT and WP are what they are called.
+    // Above 4 GiB no MTRR makes WT and WP UC.
     let large = "lanemark bench --on 0000:05:00.0 --bind lanemark --bar 2:0..64KiB --budget 0.1 --memory-type uc,wc,wt,wp \
                  --question mmio_write_bandwidth,mmio_read_bandwidth --sizes 4KiB --record large.json";
     let said = guest.expect(large);

@@ -10,16 +10,9 @@
  * No memory of a program is accessed under io_lock, so no program can delay a removal.
  */
 #include <linux/capability.h>
-#include <linux/dma-mapping.h>
-#include <linux/fs.h>
 #include <linux/io.h>
-#include <linux/kref.h>
-#include <linux/ktime.h>
-#include <linux/miscdevice.h>
-#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/overflow.h>
-#include <linux/pci.h>
 #include <linux/sched/mm.h>
 #include <linux/security.h>
 #include <linux/slab.h>
@@ -31,49 +24,15 @@
 #include <asm/unaligned.h>
 #endif
 #include <asm/memtype.h>
-#include <asm/msr.h>
-#include <asm/mtrr.h>
 
-#include "lanemark_uapi.h"
+#include "lanemark.h"
 
 #ifndef CONFIG_X86_64
 #error "memory types of BARs are those of x86-64"
 #endif
 
-#define MOST_MAPPINGS 16
 /* Bytes copied between two checks of the window. */
 #define CHUNK 512
-
-struct dma_mapping {
-	struct page **pages; /* NULL if coherent, or unused */
-	unsigned long count;
-	struct sg_table table;
-	enum dma_data_direction direction;
-	void *coherent; /* NULL if streaming, or unused */
-	dma_addr_t address;
-	size_t len;
-};
-
-struct lanemark {
-	struct kref references;
-	struct pci_dev *pdev; /* NULL after removal; under io_lock */
-	struct miscdevice misc;
-	char name[32];
-	char path[48];
-
-	struct mutex io_lock;
-	void __iomem *io; /* The window, mapped by the first call that copies. */
-	struct dma_mapping dma[MOST_MAPPINGS];
-	struct file *file; /* The only one. */
-	struct mm_struct *mm; /* Its process; no other one maps pages. */
-
-	struct mutex map_lock;
-	bool is_gone;
-	bool has_window;
-	struct lanemark_window window;
-	phys_addr_t start; /* Of its BAR. */
-	unsigned int mapped; /* Mappings of its pages. */
-};
 
 static const enum page_cache_mode modes[] = {
 	[LANEMARK_UC] = _PAGE_CACHE_MODE_UC,
@@ -133,32 +92,6 @@ static int lanemark_open(struct inode *inode, struct file *file)
 	return error;
 }
 
-static void unpin(struct lanemark *card, struct dma_mapping *dma)
-{
-	unpin_user_pages_dirty_lock(dma->pages, dma->count, dma->direction != DMA_TO_DEVICE);
-	account_locked_vm(card->mm, dma->count, false);
-	sg_free_table(&dma->table);
-	kvfree(dma->pages);
-}
-
-/* Unmaps and unpins a mapping, and measures both; under io_lock. */
-static void dma_end(struct lanemark *card, struct dma_mapping *dma, struct lanemark_dma_unmap *times)
-{
-	u64 begun = ktime_get_ns(), between;
-
-	if (dma->coherent) {
-		dma_free_coherent(&card->pdev->dev, dma->len, dma->coherent, dma->address);
-		times->unmap_ns = ktime_get_ns() - begun;
-	} else if (dma->pages) {
-		dma_unmap_sgtable(&card->pdev->dev, &dma->table, dma->direction, 0);
-		between = ktime_get_ns();
-		unpin(card, dma);
-		times->unmap_ns = between - begun;
-		times->unpin_ns = ktime_get_ns() - between;
-	}
-	memset(dma, 0, sizeof(*dma));
-}
-
 /* Ends everything that a program has begun, except its mappings of pages; under io_lock, before pdev is cleared. */
 static void quiesce(struct lanemark *card)
 {
@@ -168,7 +101,7 @@ static void quiesce(struct lanemark *card)
 	/* First of all: the device must not access pages that are unmapped. */
 	pci_clear_master(card->pdev);
 	for (i = 0; i < MOST_MAPPINGS; i++)
-		dma_end(card, &card->dma[i], &times);
+		lanemark_dma_end(card, &card->dma[i], &times);
 	if (card->io)
 		iounmap(card->io);
 	card->io = NULL;
@@ -401,185 +334,6 @@ static ssize_t lanemark_write(struct file *file, const char __user *user, size_t
 	return copy(file, (char __user *)user, len, at, true);
 }
 
-/* Entry of the page table for an address of the calling process; under its mmap lock. */
-static int page_entry(unsigned long address, pte_t *entry)
-{
-	pgd_t *pgd = pgd_offset(current->mm, address);
-	p4d_t *p4d;
-	pud_t *pud;
-	pmd_t *pmd;
-
-	if (pgd_none(*pgd) || pgd_bad(*pgd))
-		return -EFAULT;
-	p4d = p4d_offset(pgd, address);
-	if (p4d_none(*p4d) || p4d_bad(*p4d))
-		return -EFAULT;
-	pud = pud_offset(p4d, address);
-	if (pud_none(*pud) || pud_bad(*pud))
-		return -EFAULT;
-	pmd = pmd_offset(pud, address);
-	if (pmd_none(*pmd) || pmd_bad(*pmd))
-		return -EFAULT;
-	*entry = *pte_offset_kernel(pmd, address);
-	return pte_present(*entry) ? 0 : -EFAULT;
-}
-
-/* Type of a page by the variable MTRRs, of which UC wins (Intel SDM volume 3, "MTRR Precedences"). */
-static u32 mtrr_of(phys_addr_t page)
-{
-	u32 found = LANEMARK_MTRR_MIXED, type, i, lo, hi, count;
-	u64 base, mask;
-
-	if (!boot_cpu_has(X86_FEATURE_MTRR) || page < SZ_1M)
-		return LANEMARK_MTRR_MIXED;
-	rdmsr(MSR_MTRRdefType, lo, hi);
-	if (!(lo & BIT(11)))
-		return MTRR_TYPE_UNCACHABLE;
-	type = lo & 0xff;
-	rdmsr(MSR_MTRRcap, lo, hi);
-	count = lo & 0xff;
-	for (i = 0; i < count; i++) {
-		rdmsr(MTRRphysMask_MSR(i), lo, hi);
-		mask = ((u64)hi << 32) | lo;
-		if (!(mask & BIT(11)))
-			continue;
-		rdmsr(MTRRphysBase_MSR(i), lo, hi);
-		base = ((u64)hi << 32) | lo;
-		mask &= PAGE_MASK;
-		if ((page & mask) != (base & mask))
-			continue;
-		lo = base & 0xff;
-		if (lo == MTRR_TYPE_UNCACHABLE)
-			return lo;
-		if (found != LANEMARK_MTRR_MIXED && found != lo)
-			return LANEMARK_MTRR_MIXED;
-		found = lo;
-	}
-	return found == LANEMARK_MTRR_MIXED ? type : found;
-}
-
-static int read_page(struct file *file, struct lanemark_page *page)
-{
-	struct vm_area_struct *vma;
-	u32 lo, hi, index;
-	pte_t entry;
-	int error = -EINVAL;
-
-	if (page->reserved)
-		return -EINVAL;
-	mmap_read_lock(current->mm);
-	vma = vma_lookup(current->mm, page->address);
-	if (vma && vma->vm_file == file)
-		error = page_entry(page->address, &entry);
-	mmap_read_unlock(current->mm);
-	if (error)
-		return error;
-	index = (pte_flags(entry) & _PAGE_PWT ? 1 : 0) + (pte_flags(entry) & _PAGE_PCD ? 2 : 0) +
-		(pte_flags(entry) & _PAGE_PAT ? 4 : 0);
-	rdmsr(MSR_IA32_CR_PAT, lo, hi);
-	page->pat_index = index;
-	page->pat = ((((u64)hi << 32) | lo) >> (8 * index)) & 7;
-	page->mtrr = mtrr_of(PFN_PHYS(pte_pfn(entry)));
-	return 0;
-}
-
-/* Pins the pages of a streaming mapping; without io_lock, because pages of a program may have to be read first. */
-static int pin(struct lanemark *card, struct lanemark_dma_map *asked, struct dma_mapping *dma)
-{
-	unsigned int flags = FOLL_LONGTERM | (asked->direction == LANEMARK_TO_DEVICE ? 0 : FOLL_WRITE);
-	u64 begun;
-	long pinned;
-	int error;
-
-	dma->count = asked->len >> PAGE_SHIFT;
-	dma->pages = kvmalloc_array(dma->count, sizeof(*dma->pages), GFP_KERNEL);
-	if (!dma->pages)
-		return -ENOMEM;
-	error = account_locked_vm(card->mm, dma->count, true);
-	if (error)
-		goto free;
-	begun = ktime_get_ns();
-	pinned = pin_user_pages_fast(asked->address, dma->count, flags, dma->pages);
-	asked->pin_ns = ktime_get_ns() - begun;
-	error = pinned < 0 ? pinned : -EFAULT;
-	if (pinned == dma->count)
-		error = sg_alloc_table_from_pages(&dma->table, dma->pages, dma->count, 0, asked->len, GFP_KERNEL);
-	if (!error)
-		return 0;
-	if (pinned > 0)
-		unpin_user_pages(dma->pages, pinned);
-	account_locked_vm(card->mm, dma->count, false);
-free:
-	kvfree(dma->pages);
-	return error;
-}
-
-static int dma_begin(struct lanemark *card, struct lanemark_dma_map *asked)
-{
-	static const enum dma_data_direction directions[] = { DMA_TO_DEVICE, DMA_FROM_DEVICE, DMA_BIDIRECTIONAL,
-							      DMA_BIDIRECTIONAL };
-	bool is_coherent = asked->direction == LANEMARK_COHERENT;
-	struct dma_mapping dma = { .len = asked->len };
-	u64 begun;
-	int error = 0, i;
-
-	if (asked->direction >= ARRAY_SIZE(directions) || asked->reserved || !PAGE_ALIGNED(asked->address) ||
-	    !asked->len || !PAGE_ALIGNED(asked->len) || asked->len > LANEMARK_MOST_DMA_BYTES)
-		return -EINVAL;
-	if (is_coherent && asked->address)
-		return -EINVAL;
-	if (current->mm != card->mm)
-		return -EPERM;
-	dma.direction = directions[asked->direction];
-	asked->pin_ns = 0;
-	if (!is_coherent)
-		error = pin(card, asked, &dma);
-	if (error)
-		return error;
-	mutex_lock(&card->io_lock);
-	for (i = 0; i < MOST_MAPPINGS && (card->dma[i].pages || card->dma[i].coherent); i++)
-		;
-	error = !card->pdev ? -ENODEV : i == MOST_MAPPINGS ? -ENOSPC : 0;
-	begun = ktime_get_ns();
-	if (!error && is_coherent) {
-		dma.coherent = dma_alloc_coherent(&card->pdev->dev, dma.len, &dma.address, GFP_KERNEL | __GFP_NOWARN);
-		error = dma.coherent ? 0 : -ENOMEM;
-	} else if (!error) {
-		error = dma_map_sgtable(&card->pdev->dev, &dma.table, dma.direction, 0);
-	}
-	asked->map_ns = ktime_get_ns() - begun;
-	if (!error) {
-		asked->handle = i;
-		asked->segments = is_coherent ? 1 : dma.table.nents;
-		asked->dma_address = is_coherent ? dma.address : sg_dma_address(dma.table.sgl);
-		card->dma[i] = dma;
-	}
-	mutex_unlock(&card->io_lock);
-	if (error && dma.pages)
-		unpin(card, &dma);
-	return error;
-}
-
-static int dma_finish(struct lanemark *card, struct lanemark_dma_unmap *asked)
-{
-	struct dma_mapping *dma;
-	int error = -EINVAL;
-
-	if (asked->handle >= MOST_MAPPINGS || asked->reserved)
-		return -EINVAL;
-	asked->unmap_ns = 0;
-	asked->unpin_ns = 0;
-	mutex_lock(&card->io_lock);
-	dma = &card->dma[asked->handle];
-	/* The mappings of a removed function have ended. */
-	if (dma->pages || dma->coherent) {
-		dma_end(card, dma, asked);
-		error = 0;
-	}
-	mutex_unlock(&card->io_lock);
-	return error;
-}
-
 static long lanemark_ioctl(struct file *file, unsigned int request, unsigned long user)
 {
 	struct lanemark *card = file->private_data;
@@ -617,13 +371,13 @@ static long lanemark_ioctl(struct file *file, unsigned int request, unsigned lon
 		mutex_unlock(&card->io_lock);
 		break;
 	case LANEMARK_IOC_PAGE:
-		error = read_page(file, &argument.page);
+		error = lanemark_read_page(file, &argument.page);
 		break;
 	case LANEMARK_IOC_DMA_MAP:
-		error = dma_begin(card, &argument.map);
+		error = lanemark_dma_begin(card, &argument.map);
 		break;
 	case LANEMARK_IOC_DMA_UNMAP:
-		error = dma_finish(card, &argument.unmap);
+		error = lanemark_dma_finish(card, &argument.unmap);
 		break;
 	default:
 		return -ENOTTY;
