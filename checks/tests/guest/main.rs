@@ -104,6 +104,7 @@ fn main() -> ExitCode {
         module::only_a_named_function_without_another_claim_is_bound,
         module::a_second_program_is_refused_and_the_driver_is_restored,
         module::removing_the_driver_ends_the_mappings_of_a_program,
+        module::a_card_behind_the_module_keeps_every_promise,
         module::a_dry_run_prints_steps_mappings_and_calls_and_changes_nothing,
         module::a_card_answers_with_cached_types_and_driver_calls,
     );

@@ -3,6 +3,7 @@
 use crate::guest::{Guest, tools};
 use crate::storage::{self, CARD, bound_to};
 use crate::{BEFORE, shared};
+use lanemark_checks::conformance::PROMISES;
 use lanemark_checks::root;
 use serde_json::Value;
 use std::fs;
@@ -166,6 +167,12 @@ pub fn a_dry_run_prints_steps_mappings_and_calls_and_changes_nothing() {
     }
     guest.expect(&format!("[ ! -e {CARD}/driver ] && [ ! -e {DEVICE} ]"));
     assert!(fs::read(guest.file("storage")).unwrap().iter().all(|byte| *byte == BEFORE));
+}
+
+pub fn a_card_behind_the_module_keeps_every_promise() {
+    let said = behind_module(|guest| guest.run("promises module 0000:01:00.0 2:0..64KiB"));
+    assert_eq!(said.status, 0, "{}{}", said.stdout, said.stderr);
+    assert!(said.stdout.ends_with(&format!("{} passed, 0 failed\n", PROMISES.len())), "{}", said.stdout);
 }
 
 /// The memory types of the mappings, with what was found.
