@@ -405,8 +405,8 @@ static int lanemark_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	struct lanemark *card;
 	int error;
 
-	/* Only a function that was named, and never one that matches an id given to the driver. */
-	if (!pdev->driver_override || pdev->hdr_type != PCI_HEADER_TYPE_NORMAL)
+	/* Only a function that was named: it has the id that matches all. Others match an id given to the driver. */
+	if (id->vendor != PCI_ANY_ID || pdev->hdr_type != PCI_HEADER_TYPE_NORMAL)
 		return -ENODEV;
 	card = kzalloc(sizeof(*card), GFP_KERNEL);
 	if (!card)
