@@ -182,12 +182,24 @@ fn many_transfers_that_cross_page_boundaries_meet_the_formula() {
     // More than are computed one by one; none of these sizes divides a page.
     let count = 20_000;
     for bytes in [96, 100, 192, 320, 448, 768, 1536, 3000] {
-        for (verb, outstanding) in [(Verb::Load, None), (Verb::Store, None), (Verb::Load, Some(1))] {
-            let window = Window { offset: 0, len: 1 << 22, pattern: Pattern::Sequential };
+        for (verb, outstanding, pattern) in [
+            (Verb::Load, None, Pattern::Sequential),
+            (Verb::Store, None, Pattern::Sequential),
+            (Verb::Load, Some(1), Pattern::Sequential),
+            (Verb::Load, None, Pattern::Random),
+            (Verb::Store, None, Pattern::Random),
+            (Verb::Load, Some(1), Pattern::Random),
+        ] {
+            let window = Window { offset: 0, len: 1 << 22, pattern };
             let transfer = Transfer { card: 0, verb, partner: Partner::Host, bytes, count, window, outstanding };
-            let (simulated, said) = ask(&card, &transfer);
+            // Random places overlap, so that not every byte can be confirmed.
+            let mut samples = Samples::wanted(1);
+            SimulatedMachine::new(&card).unwrap().run(&plan(&transfer), &mut samples).unwrap();
+            let (simulated, said) = (samples.taken[0].delivered.as_ns(), predict(&card, &plan(&transfer)));
             let apart = said.map_or(f64::NAN, |said| said.delivered_ns) / simulated - 1.0;
-            assert!(apart.abs() <= ROUNDING, "{verb:?} of {bytes} B, {outstanding:?}: {:.2} %", 100.0 * apart);
+            // The mean of the first random places, which were summed, is not that of all.
+            let limit = if pattern == Pattern::Random { 0.005 } else { ROUNDING };
+            assert!(apart.abs() <= limit, "{transfer:?}: {:.2} %", 100.0 * apart);
         }
     }
 }

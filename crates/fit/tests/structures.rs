@@ -233,7 +233,10 @@ fn a_half_duplex_card_is_fitted_as_such_although_the_file_assumes_full_duplex() 
     let (table, draft) = (Table::parse("card.csv", &table).unwrap(), Draft::parse("card.toml", &text).unwrap());
     let filled = fill_in("card.csv", &Measured::Table(&table), &draft, FillOptions::default()).unwrap();
     let key = "dma.full_duplex".to_owned();
-    assert_eq!(filled.reopened, [Reopened { key: key.clone(), assumed: true, chosen: false, is_compared: true }]);
+    assert_eq!(
+        filled.reopened,
+        [Reopened { key: key.clone(), assumed: 1.0, chosen: 0.0, is_flag: true, is_compared: true }]
+    );
     let chosen = filled.contenders.iter().find(|contender| contender.is_chosen).unwrap();
     assert!(chosen.set.contains(&(key, 0.0)), "{chosen:?}");
     let (_, held_out, verdict) = filled.halves().unwrap();

@@ -12,7 +12,7 @@ use std::ops::Range;
 /// Requests whose times are added without overflow: a millisecond each is five hours.
 const MOST_SUMMED: u64 = 1 << 24;
 
-/// Requests of a page, of the shortest maximum payload.
+/// Requests of a page, of the shortest maximum payload of the specification.
 const MOST_OF_PAGE: u64 = 32;
 
 /// The first transfers of many, and the number of times that these stand for all.
@@ -45,18 +45,21 @@ impl Way<'_> {
         Some(period.map_or(first, |period| Part::of(period, all)))
     }
 
-    /// All transfers if they have few requests, otherwise the first.
+    /// All transfers if they have few requests, otherwise the first ones; a single one if the others are the same at
+    /// other addresses, and of several channels.
     fn first_part(&self, all: u64) -> Option<Part> {
         let (requests, _) = self.count_and_last(0)?;
-        if requests.saturating_mul(all) <= MOST_PIECES {
+        let few = MOST_PIECES / requests.max(1);
+        if all <= few {
             return Some(Part::of(all, all));
         }
-        self.is_of_one_kind(all).then(|| Part::of(1, all))
+        let first = if self.channels > 1 || self.has_blocks() { 1 } else { few.max(1) };
+        self.is_of_one_kind(all).then(|| Part::of(first, all))
     }
 
-    /// Number of transfers after which the requests of a channel repeat, if it is quick to compute so many.
+    /// Number of transfers after which the requests of a channel repeat, if they differ and it is quick to compute so many.
     fn short_period(&self) -> Option<u64> {
-        let period = self.period().filter(|_| self.channels == 1)?;
+        let period = self.period().filter(|_| self.channels == 1 && !self.has_blocks())?;
         let (requests, _) = self.count_and_last(0)?;
         // Of the whole pages of a transfer, one is computed.
         let computed = if self.pages_are_alike() { requests.min(3 * MOST_OF_PAGE) } else { requests };
