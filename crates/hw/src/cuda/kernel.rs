@@ -26,9 +26,10 @@ unsafe impl Send for Kernel {}
 const ERROR_LOG_BUFFER: c_int = 5;
 const ERROR_LOG_BUFFER_SIZE_BYTES: c_int = 6;
 /// Operations of messages by the name of the kernel.
-const RUNNING: [(&str, &str); 4] = [
+const RUNNING: [(&str, &str); 5] = [
     ("clock", "running the kernel clock"),
     ("nothing", "running the kernel nothing"),
+    ("pieces", "running the kernel pieces"),
     ("ping", "running the kernel ping"),
     ("transfers", "running the kernel transfers"),
 ];

@@ -6,6 +6,7 @@ use super::copies::Copies;
 use super::device::Device;
 use super::error::CudaError;
 use super::launches::Launches;
+use super::pieces::Pieces;
 use super::ping::Ping;
 use super::transfers::Transfers;
 use crate::x86::timer::Timer;
@@ -19,6 +20,7 @@ pub(super) struct Queue {
     launches: Vec<Launches>,
     /// Copies of the last kind and length.
     copies: Option<Copies>,
+    pub(super) pieces: Pieces,
     pub(super) transfers: Transfers,
     /// Doorbells, with memory for the largest window so far.
     ping: Option<Ping>,
@@ -39,8 +41,8 @@ impl Queue {
         let open = || {
             let context = Context::new(device.clone())?;
             let clock = Clock::checked(&context, timer)?;
-            let transfers = Transfers::new(&context)?;
-            Ok(Queue { launches: Vec::new(), copies: None, transfers, ping: None, clock, context })
+            let (transfers, pieces) = (Transfers::new(&context)?, Pieces::new(&context));
+            Ok(Queue { launches: Vec::new(), copies: None, pieces, transfers, ping: None, clock, context })
         };
         open().map_err(|error: CudaError| error.while_opening(device))
     }
