@@ -893,7 +893,7 @@ pub struct TuneArgs {
     /// Override a key of a simulated platform for this run, such as runtime.submit_ns=500; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting, value_delimiter = ',')]
     pub with: Vec<(String, String)>,
-    /// Time budget of a real target, in seconds [default: 1, or up to 6 if all sizes need it]
+    /// Time budget of a real target, in seconds; if too short, fewer sizes are in the table [default: 30]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub budget: Option<Ticks>,
     /// The table to write
