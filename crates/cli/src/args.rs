@@ -606,9 +606,10 @@ pub struct FitArgs {
 
 #[derive(Debug, Arguments)]
 pub struct ImportArgs {
-    /// The output of a tool, as it printed it, with its command line if possible
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    /// The output of a tool, as it printed it, with its command line if possible; several files of one tool, such as one
+    /// per node, are held against each other
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
     /// Tool that printed it: nvbandwidth (text or -j), gdrcopy (copybw, copylat), bandwidthTest, osu, perftest, mlc,
     /// fio (--output-format=json), pcm-pcie (-B -csv), wc_perf [default: found by its words]
     #[arg(long, value_name = "TOOL", value_parser = import_tool)]
