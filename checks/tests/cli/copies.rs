@@ -26,7 +26,8 @@ fn a_choice_is_the_fastest_point_of_the_table_and_is_shown_with_all_others() {
     assert!(table["machine"].as_str().unwrap().starts_with("xeon-spr+gpu-h100: "), "{}", table["machine"]);
     for count in [1, 8, 64, 500] {
         let is_asked = |point: &&Value| {
-            (&point["direction"], &point["copies"], &point["size_bytes"]) == (&"to_device".into(), &count.into(), &64.into())
+            (&point["direction"], &point["copies"], &point["size_bytes"])
+                == (&"to_device".into(), &count.into(), &64.into())
         };
         let mut points: Vec<&Value> = table["points"].as_array().unwrap().iter().filter(is_asked).collect();
         points.sort_by(|one, other| one["ns"].as_f64().unwrap().total_cmp(&other["ns"].as_f64().unwrap()));
@@ -69,7 +70,8 @@ fn a_file_that_is_no_table_is_refused_with_its_name_and_the_reason() {
     let point = br#"{ "schema": 1, "machine": "m", "points": [
         { "direction": "to_device", "by": "loop", "copies": 1, "size_bytes": 64, "ns": -1 }
     ] }"#;
-    let folder = Folder::with(&[("other.json", other), ("empty.json", empty), ("point.json", point), ("text", b"hello")]);
+    let folder =
+        Folder::with(&[("other.json", other), ("empty.json", empty), ("point.json", point), ("text", b"hello")]);
     for (file, because) in [
         ("absent.json", "No such file or directory"),
         ("other.json", "has schema 2, and this program reads 1: run 'lanemark tune' of this version"),
@@ -79,7 +81,11 @@ fn a_file_that_is_no_table_is_refused_with_its_name_and_the_reason() {
     ] {
         let outcome = folder.run(&["advise", "copy", "--table", file, "--sizes", "64", "--count", "1"]);
         assert_eq!((outcome.code, outcome.out.as_str()), (Some(2), ""), "{file}: {}", outcome.err);
-        assert!(outcome.err.starts_with(&format!("lanemark: {file}: ")) && outcome.err.contains(because), "{}", outcome.err);
+        assert!(
+            outcome.err.starts_with(&format!("lanemark: {file}: ")) && outcome.err.contains(because),
+            "{}",
+            outcome.err
+        );
     }
 }
 
