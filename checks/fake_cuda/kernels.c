@@ -225,10 +225,28 @@ static int ping(const struct module *module, unsigned columns, unsigned rows, un
     return pthread_create(&answering.thread, NULL, answers, NULL) ? UNKNOWN : SUCCESS;
 }
 
-int is_busy(void) { return is_hung || answering.is_running; }
+/* The word that the stream waits for, if any. */
+static const uint32_t *_Atomic awaited;
+static uint32_t awaited_value;
+
+void wait_for_word(const uint32_t *word, uint32_t value) {
+    wait_for_kernels();
+    awaited_value = value;
+    awaited = word;
+}
+
+/* Whether the stream still waits for a word. */
+static int is_waiting(void) {
+    const uint32_t *word = awaited;
+    if (word && (int32_t)(__atomic_load_n(word, __ATOMIC_ACQUIRE) - awaited_value) >= 0) awaited = NULL;
+    return awaited != NULL;
+}
+
+int is_busy(void) { return is_hung || is_waiting() || answering.is_running; }
 
 void wait_for_kernels(void) {
     while (is_hung) pause();
+    while (is_waiting()) sched_yield();
     if (answering.is_started) pthread_join(answering.thread, NULL);
     answering.is_started = 0;
 }
@@ -252,6 +270,8 @@ int launch(const struct module *module, unsigned columns, unsigned rows, unsigne
         is_hung = 1;
         return SUCCESS;
     }
+    /* An empty kernel has no effect, so it may as well run before the word is there; no other kernel is queued. */
+    if (is_waiting()) return module->kernel->run == nothing ? SUCCESS : INVALID_VALUE;
     wait_for_kernels();
     return module->kernel->run(module, columns, rows, threads, values);
 }

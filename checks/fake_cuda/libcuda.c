@@ -478,3 +478,93 @@ int cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t
     if (!*result) memcpy(function, &found, sizeof found);
     return flags ? INVALID_VALUE : SUCCESS;
 }
+
+/* ---- graphs of kernels ---- */
+
+struct graph {
+    struct module **nodes;
+    size_t count;
+};
+
+/* CUDA_KERNEL_NODE_PARAMS of CUDA 12.0. */
+struct node_parameters {
+    void *function;
+    unsigned blocks[3], threads[3], shared_bytes;
+    void **values, **extra;
+    void *kernel, *context;
+};
+
+int cuGraphCreate(void **graph, unsigned flags) {
+    BEGIN_IN_CONTEXT(cuGraphCreate);
+    if (flags) return INVALID_VALUE;
+    *graph = calloc(1, sizeof(struct graph));
+    return *graph ? SUCCESS : OUT_OF_MEMORY;
+}
+
+int cuGraphAddKernelNode_v2(void **node, void *of, void *const *before, size_t count,
+                            const struct node_parameters *parameters) {
+    BEGIN_IN_CONTEXT(cuGraphAddKernelNode_v2);
+    struct graph *graph = of;
+    struct module *module = parameters->function;
+    for (int i = 0; i < 3; i++)
+        if (parameters->blocks[i] != 1 || parameters->threads[i] != 1) return INVALID_VALUE;
+    if (!graph || !module || !module->kernel || parameters->values || parameters->extra) return INVALID_VALUE;
+    /* A chain: each node but the first waits for the last one. */
+    if (count != (graph->count > 0) || (count && *before != &graph->nodes[graph->count - 1])) return INVALID_VALUE;
+    if (!graph->nodes) graph->nodes = calloc(MOST_PLACES, sizeof *graph->nodes);
+    if (!graph->nodes || graph->count == MOST_PLACES) return OUT_OF_MEMORY;
+    graph->nodes[graph->count] = module;
+    *node = &graph->nodes[graph->count++];
+    return SUCCESS;
+}
+
+int cuGraphInstantiateWithFlags(void **executable, void *of, uint64_t flags) {
+    BEGIN_IN_CONTEXT(cuGraphInstantiateWithFlags);
+    struct graph *graph = of, *made = calloc(1, sizeof *made);
+    if (!graph || flags || !made) return INVALID_VALUE;
+    made->count = graph->count;
+    made->nodes = calloc(graph->count + 1, sizeof *made->nodes);
+    if (!made->nodes) return OUT_OF_MEMORY;
+    if (graph->count) memcpy(made->nodes, graph->nodes, graph->count * sizeof *made->nodes);
+    *executable = made;
+    return SUCCESS;
+}
+
+int cuGraphLaunch(void *executable, void *stream) {
+    BEGIN_IN_CONTEXT(cuGraphLaunch);
+    struct graph *graph = executable;
+    if (!stream || !graph) return INVALID_HANDLE;
+    launches++;
+    for (size_t i = 0; i < graph->count; i++) {
+        int status = launch(graph->nodes[i], 1, 1, 1, NULL);
+        if (status) broken = status;
+    }
+    return SUCCESS;
+}
+
+static int destroyed(struct graph *graph) {
+    if (!graph) return INVALID_HANDLE;
+    free(graph->nodes);
+    free(graph);
+    return SUCCESS;
+}
+
+int cuGraphExecDestroy(void *executable) {
+    BEGIN_IN_CONTEXT(cuGraphExecDestroy);
+    return destroyed(executable);
+}
+
+int cuGraphDestroy(void *graph) {
+    BEGIN_IN_CONTEXT(cuGraphDestroy);
+    return destroyed(graph);
+}
+
+/* ---- words of memory that a stream waits for ---- */
+
+int cuStreamWaitValue32_v2(void *stream, uint64_t at, uint32_t value, unsigned flags) {
+    BEGIN_IN_CONTEXT(cuStreamWaitValue32_v2);
+    const uint32_t *word = (const uint32_t *)memory_at(at, sizeof *word);
+    if (!stream || !word || at % sizeof *word || flags) return INVALID_VALUE;
+    wait_for_word(word, value);
+    return SUCCESS;
+}

@@ -40,6 +40,12 @@ macro_rules! functions {
             $(pub(super) $field: unsafe extern "C" fn($($argument),*) -> c_int,)*
         }
 
+        impl fmt::Debug for $set {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(stringify!($set))
+            }
+        }
+
         impl $set {
             /// Looks up every function; the error is the name of the first one that the driver lacks.
             fn of(library: &Library) -> Result<$set, &'static str> {
@@ -104,6 +110,37 @@ functions! {
     address: cuGetProcAddress_v2(*const c_char, *mut *mut c_void, c_int, u64, *mut c_int);
 }
 
+functions! {
+    /// Functions of graphs.
+    Graphs;
+    create: cuGraphCreate(*mut Handle, c_uint);
+    add_kernel: cuGraphAddKernelNode_v2(*mut Handle, Handle, *const Handle, usize, *const NodeParameters);
+    instantiate: cuGraphInstantiateWithFlags(*mut Handle, Handle, u64);
+    launch: cuGraphLaunch(Handle, Handle);
+    destroy_executable: cuGraphExecDestroy(Handle);
+    destroy: cuGraphDestroy(Handle);
+}
+
+functions! {
+    /// Functions by which a stream accesses words of memory.
+    StreamMemory;
+    wait: cuStreamWaitValue32_v2(Handle, DevicePointer, u32, c_uint);
+}
+
+/// `CUDA_KERNEL_NODE_PARAMS` of CUDA 12.0.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NodeParameters {
+    pub(super) function: Handle,
+    pub(super) blocks: [c_uint; 3],
+    pub(super) threads: [c_uint; 3],
+    pub(super) shared_bytes: c_uint,
+    pub(super) parameters: *mut *mut c_void,
+    pub(super) extra: *mut *mut c_void,
+    pub(super) kernel: Handle,
+    pub(super) context: Handle,
+}
+
 /// `cuMemcpyBatchAsync` of CUDA 12.8: destinations, sources, lengths, their number; attributes, the first piece of each,
 /// their number; the piece that failed; stream.
 pub(super) type CopyBatch = unsafe extern "C" fn(
@@ -147,16 +184,20 @@ fn copy_batch(library: &Library) -> Option<CopyBatch> {
 
 /// Functions of the loaded driver.
 #[derive(Clone, Copy)]
+#[cfg_attr(
+    not(all(target_arch = "x86_64", target_os = "linux")),
+    allow(dead_code, reason = "on other targets devices are listed but not measured")
+)]
 pub(super) struct Api {
     required: Required,
     /// Whether the library is a fake driver for tests, without a GPU.
     pub(super) is_fake: bool,
     /// One call for many copies, which drivers have since CUDA 12.8.
-    #[cfg_attr(
-        not(all(target_arch = "x86_64", target_os = "linux")),
-        allow(dead_code, reason = "on other targets devices are listed but not measured")
-    )]
     pub(super) copy_batch: Option<CopyBatch>,
+    /// Graphs, or the name of the first function that is missing.
+    pub(super) graphs: Result<Graphs, &'static str>,
+    /// Words of memory in a stream, or the name of the missing function.
+    pub(super) stream_memory: Result<StreamMemory, &'static str>,
 }
 
 impl Deref for Api {
@@ -190,7 +231,8 @@ impl Api {
             let is_fake = unsafe { library.get::<*const c_int>(FAKE) }.is_ok();
             // SAFETY: no other call comes before this one; it takes no pointer.
             CudaError::check("initialising the driver", unsafe { (required.init)(0) })?;
-            let api = Api { required, is_fake, copy_batch: copy_batch(&library) };
+            let (graphs, stream_memory) = (Graphs::of(&library), StreamMemory::of(&library));
+            let api = Api { required, is_fake, copy_batch: copy_batch(&library), graphs, stream_memory };
             Ok((library, api))
         };
         match LOADED.get_or_init(load) {

@@ -101,6 +101,11 @@ impl Kernel {
         }
     }
 
+    /// Handle of the function, for the nodes of a graph.
+    pub(super) fn function(&self) -> Handle {
+        self.function
+    }
+
     /// Name of the kernel, as an operation for messages: `running the kernel clock`.
     pub(super) fn name(&self) -> &'static str {
         self.running

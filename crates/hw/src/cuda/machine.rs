@@ -17,9 +17,9 @@ use crate::x86::run::{Numbering, Run};
 use crate::x86::sample::{Delivery, Limits, Stamps};
 use crate::x86::timer::Timer;
 use lanemark_machine::{
-    Allocation, Completion, Confirmed, CopyBy, CoreWork, Descriptors, DeviceKind, DmaCall, DmaFacts, EngineJob, EngineWork,
-    Facts, HostMemory, Lane, Launch, Machine, MachineError, Partner, Pattern, Plan, QueueRequest, RuntimeCopy,
-    RuntimeFacts, Samples, Share, Socket, Task, Transfer, Unsupported, Work, Writer,
+    Allocation, Completion, Confirmed, CopyBy, CoreWork, Descriptors, DeviceKind, DmaCall, DmaFacts, EngineJob,
+    EngineWork, Facts, HostMemory, Lane, Launch, LaunchBy, Machine, MachineError, Partner, Pattern, Plan, QueueRequest,
+    RuntimeCopy, RuntimeFacts, Samples, Share, Socket, Task, Transfer, Unsupported, Work, Writer,
 };
 use lanemark_units::{Ticks, format_size};
 use std::sync::Arc;
@@ -93,6 +93,7 @@ impl CudaMachine {
             kind: DeviceKind::Gpu,
             is_emulated: queue.context.api.is_fake,
             allocations: vec![Allocation::Device, Allocation::Registered, Allocation::Host, Allocation::Combining],
+            launches: LaunchBy::ALL.to_vec(),
             small_copies: CopyBy::ALL.into_iter().filter(|by| has_copies(&queue, *by)).collect(),
             memory_ports: 1,
             computes: false,
@@ -389,7 +390,7 @@ impl RuntimeQueue for Queue {
     fn allocate(&mut self, request: QueueRequest) -> Result<PreparedCuda<'_>, CudaError> {
         self.context.enter()?;
         Ok(match request {
-            QueueRequest::Launch(launch) => PreparedCuda::Launches { kernel: self.launches(launch.arguments)?, launch },
+            QueueRequest::Launch(launch) => PreparedCuda::Launches { kernel: self.launches(launch)?, launch },
             QueueRequest::Copy(moved) => {
                 PreparedCuda::Copies { copies: self.copies(moved.allocation, moved.bytes)?, moved }
             }
@@ -402,9 +403,10 @@ impl RuntimeQueue for Queue {
 
     fn failure(failed: &Failed<'_>, error: &CudaError) -> MachineError {
         match error {
-            CudaError::NoMemory { .. } | CudaError::NoHostMemory(_) | CudaError::NotBuilt { .. } => {
-                failed.unsupported(error.to_string())
-            }
+            CudaError::NoMemory { .. }
+            | CudaError::NoHostMemory(_)
+            | CudaError::NotBuilt { .. }
+            | CudaError::NotThere { .. } => failed.unsupported(error.to_string()),
             CudaError::Refused { status, .. } if failed.stage == Stage::Allocating && status.is_short_of_memory() => {
                 failed.unsupported(format!("{error}; use a smaller size"))
             }

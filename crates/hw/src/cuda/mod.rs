@@ -17,7 +17,8 @@
 //! | `clock` | the clock of the device |
 //! | `walk`, `transfers` | DMA: which warp moves what; times and verification |
 //! | `ping` | doorbells that a kernel answers |
-//! | `launches`, `copies` | empty kernels, copies by the driver |
+//! | `launches`, `graph` | empty kernels, by themselves, in graphs, and behind a word that the stream waits for |
+//! | `copies` | copies by the driver |
 //! | `pieces` | copies of many pieces |
 //! | `queue` | everything that is allocated on one device |
 //! | `machine` | [`CudaMachine`]: opening a device, running a plan |
@@ -40,6 +41,8 @@ mod clock;
 mod context;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod copies;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod graph;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod kernel;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

@@ -50,7 +50,7 @@ struct Job {
     slices: [u64; 2],
     is_from_packed: u64,
     is_to_packed: u64,
-    _unused: [u64; 5],
+    unused: [u64; 5],
     places: [u64; SmallCopies::MOST_COPIES as usize],
 }
 
@@ -104,7 +104,10 @@ impl Pieces {
         let place = PIECE_UNIT_BYTES.iter().position(divides).unwrap_or(PIECE_UNIT_BYTES.len() - 1);
         if self.kernels[place].is_none() {
             let kernel = Kernel::new(&self.context, "pieces", &ptx::pieces(PIECE_UNIT_BYTES[place]))?;
-            CudaError::check("launching the kernel pieces", Launch { kernel: &kernel, job: Job::empty(), warps: 1 }.start())?;
+            CudaError::check(
+                "launching the kernel pieces",
+                Launch { kernel: &kernel, job: Job::empty(), warps: 1 }.start(),
+            )?;
             self.context.finish(kernel.name(), LONGEST)?;
             self.kernels[place] = Some(kernel);
         }
@@ -116,8 +119,7 @@ impl Memory {
     fn new(context: &Arc<Context>, len: usize) -> Result<Memory, CudaError> {
         let own = HostMemory::new(context, len, Pinned::Plain)?;
         let device = DeviceMemory::new(context, len)?;
-        let other =
-            Buffer::new(len).map_err(|error| NoHostMemory { bytes: len as u64, because: error.to_string() })?;
+        let other = Buffer::new(len).map_err(|error| NoHostMemory { bytes: len as u64, because: error.to_string() })?;
         Ok(Memory { context: Arc::clone(context), own, device, other })
     }
 }
@@ -135,8 +137,8 @@ impl Drop for Memory {
 impl Job {
     fn empty() -> Box<Job> {
         let places = [0; SmallCopies::MOST_COPIES as usize];
-        let (slices, _unused) = ([1, 0], [0; 5]);
-        Box::new(Job { from: 0, to: 0, bytes: 0, slices, is_from_packed: 0, is_to_packed: 0, _unused, places })
+        let (slices, unused) = ([1, 0], [0; 5]);
+        Box::new(Job { from: 0, to: 0, bytes: 0, slices, is_from_packed: 0, is_to_packed: 0, unused, places })
     }
 }
 
@@ -275,7 +277,8 @@ impl<'a> PreparedPieces<'a> {
         pattern::fill(&mut other.bytes_mut()[span], stale(seed));
         let pairs = found.chunks(distance).zip(other.bytes().chunks(distance));
         let is_gap_kept = pairs.map(|(found, meant)| found[bytes..] == meant[bytes..]);
-        let confirmed_bytes = arrived.iter().zip(is_gap_kept).filter(|(_, kept)| *kept).map(|(arrived, _)| arrived).sum();
+        let confirmed_bytes =
+            arrived.iter().zip(is_gap_kept).filter(|(_, kept)| *kept).map(|(arrived, _)| arrived).sum();
         Ok(Confirmed { claimed_bytes: self.asked.bytes_in_all(), confirmed_bytes })
     }
 
@@ -299,17 +302,16 @@ impl<'a> PreparedPieces<'a> {
         match &mut self.method {
             By::Loop => self.places().try_for_each(|place| self.start(place, self.asked.bytes))?,
             By::Batch(batch) => CudaError::check("copying pieces by one batch call", batch.start(self.context))?,
-            By::InPlace(launch) => CudaError::check(LAUNCHING, launch.start())?,
-            By::Packed(_) if is_store => self.pack(),
-            By::Packed(launch) => CudaError::check(LAUNCHING, launch.start())?,
-        }
-        if let By::Packed(_) = self.method {
-            self.start(packed, bytes)?;
-        }
-        if let By::Packed(launch) = &mut self.method
-            && is_store
-        {
-            CudaError::check(LAUNCHING, launch.start())?;
+            By::InPlace(_) => self.launch_kernel()?,
+            By::Packed(_) if is_store => {
+                self.pack();
+                self.start(packed, bytes)?;
+                self.launch_kernel()?;
+            }
+            By::Packed(_) => {
+                self.launch_kernel()?;
+                self.start(packed, bytes)?;
+            }
         }
         // SAFETY: the stream is valid.
         let waited = unsafe { (self.context.api.wait_stream)(self.context.stream) };
@@ -318,6 +320,15 @@ impl<'a> PreparedPieces<'a> {
             self.pack();
         }
         Ok(())
+    }
+
+    /// Launches the kernel, if the method has one.
+    #[inline]
+    fn launch_kernel(&mut self) -> Result<(), CudaError> {
+        match &mut self.method {
+            By::Packed(launch) | By::InPlace(launch) => CudaError::check("launching the kernel pieces", launch.start()),
+            By::Loop | By::Batch(_) => Ok(()),
+        }
     }
 
     /// Starts a copy of the `bytes` bytes at `place`.
@@ -346,8 +357,6 @@ impl<'a> PreparedPieces<'a> {
         }
     }
 }
-
-const LAUNCHING: &str = "launching the kernel pieces";
 
 /// Seed of the contents of the source.
 const fn source(seed: u64) -> u64 {
