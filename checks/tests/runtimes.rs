@@ -209,7 +209,9 @@ fn launches_are_measured_by_every_wait_and_the_record_describes_the_runtime() {
     assert_eq!(of("many_small_few_large"), 4, "small and large, to buffers and mapped");
     let others: Vec<&Value> = skipped.iter().filter(|one| !left_out(one)).collect();
     assert!(others.len() > 10);
-    assert!(others.iter().all(|one| one["because"].as_str().unwrap().contains("not a PCIe function")));
+    let reasons = ["not a PCIe function", "the kernel reads only", "the kernel makes reads of one kind"];
+    let has_reason = |one: &&Value| reasons.iter().any(|reason| one["because"].as_str().unwrap().contains(reason));
+    assert!(others.iter().all(|one| has_reason(&one)), "{others:?}");
 }
 
 fn a_twin_shows_the_bottleneck_of_launches_and_how_far_it_is_off() {

@@ -17,8 +17,8 @@ use crate::watchdog::{OPEN_LIMIT, within};
 use crate::x86::sample::{Limits, Stamps};
 use lanemark_machine::{
     Allocation, Confirmed, DmaFacts, EngineJob, EngineWork, Facts, HostMemory, HostWait, Launch, LaunchBy, Machine,
-    MachineError, Partner, Plan, QueueRequest, RuntimeCopy, RuntimeFacts, Samples, Socket, Transfer, Unsupported, Verb,
-    Work, Writer,
+    MachineError, Partner, Plan, QueueRequest, RuntimeCopy, RuntimeFacts, Sample, Samples, Socket, Transfer,
+    Unsupported, Verb, Work, Writer,
 };
 use lanemark_units::{Ticks, format_size};
 use std::sync::Arc;
@@ -145,16 +145,10 @@ impl Machine for OpenClMachine {
         let transfer = self.asked(work)?;
         self.machine.run_by(plan, samples, move |queue, job| read(queue, job, transfer))
     }
-
-    fn least_sample(&self, plan: &Plan) -> Ticks {
-        if matches!(plan.work, Work::Engines(_)) { LEAST_SAMPLE } else { Ticks::ZERO }
-    }
 }
 
 /// Most bytes of host memory that a kernel reads.
 const MOST_READ_BYTES: u64 = 1 << 30;
-/// Shortest sample of reads: a launch and a wait take some 10 us of it.
-const LEAST_SAMPLE: Ticks = Ticks::whole_ns(5_000_000);
 
 impl OpenClMachine {
     /// The read of a plan.
@@ -201,6 +195,7 @@ fn read(queue: &mut Queue, job: Job<'_>, transfer: Transfer) -> Result<Samples, 
     let (allocating, sampling) = (|error| failure(Stage::Allocating, error), |error| failure(Stage::Sampling, error));
     let summand = (number as u32).wrapping_mul(0x85EB_CA6B).wrapping_add(1);
     let reads = progress.preparing(|| queue.reads.prepare(transfer, summand)).map_err(allocating)?;
+    let repeats = progress.preparing(|| reads.repeats(timer, plan.passes)).map_err(sampling)?;
     while samples.wants_more() {
         if interrupted.load(Ordering::Relaxed) {
             return Err(MachineError::Interrupted { machine: machine.to_owned() });
@@ -208,15 +203,17 @@ fn read(queue: &mut Queue, job: Job<'_>, transfer: Transfer) -> Result<Samples, 
         if plan.warmup_passes > 0 {
             progress.preparing(|| reads.run(timer, plan.warmup_passes)).map_err(sampling)?;
         }
-        let sample = reads.run(timer, plan.passes).map_err(sampling)?;
-        if sample.delivered > plan.timeout {
+        let taken = reads.run(timer, plan.passes.saturating_mul(repeats)).map_err(sampling)?;
+        if taken > plan.timeout {
             let waiting_for = "DMA reads of a kernel".to_owned();
-            return Err(MachineError::Timeout { machine: machine.to_owned(), after: sample.delivered, waiting_for });
+            return Err(MachineError::Timeout { machine: machine.to_owned(), after: taken, waiting_for });
         }
-        samples.keep(sample, None);
+        let each = Ticks(taken.0 / repeats);
+        samples.keep(Sample { issue: each, delivered: each }, None);
         progress.step();
     }
-    samples.confirmed = Some(progress.preparing(|| reads.confirmed(plan.passes)).map_err(sampling)?);
+    let passes = plan.passes.saturating_mul(repeats);
+    samples.confirmed = Some(progress.preparing(|| reads.confirmed(passes)).map_err(sampling)?);
     Ok(samples)
 }
 

@@ -12,9 +12,17 @@ use crate::runtime_common::workers::Number;
 use crate::x86::buffer::Buffer;
 use crate::x86::sample::{stamp_after, stamp_before};
 use crate::x86::timer::Timer;
-use lanemark_machine::{Allocation, Confirmed, Sample, Transfer, Verb, Window};
+use lanemark_machine::{Allocation, Confirmed, Transfer, Verb, Window};
+use lanemark_units::Ticks;
 use std::ptr;
 use std::sync::Arc;
+
+/// Shortest sample.
+const LEAST_SAMPLE: Ticks = Ticks::whole_ns(5_000_000);
+/// Most repetitions of an iteration in a sample.
+const MOST_REPEATS: u64 = 1 << 20;
+/// Runs of which the fastest counts.
+const RUNS: u32 = 3;
 
 /// Kernels and memory of reads; kept for the next plan as far as it can use them.
 #[derive(Debug)]
@@ -107,11 +115,32 @@ impl PreparedReads<'_> {
         self.count(passes).min(self.items.into()).max(1) as u32
     }
 
+    /// Number of times that `passes` iterations are repeated in a sample, so that a launch, which takes some 10 us, is a
+    /// small part of it. The first launches compile the kernel for this number of work items.
+    ///
+    /// # Errors
+    /// Errors of the runtime.
+    pub(super) fn repeats(&self, timer: Timer, passes: u64) -> Result<u64, OpenClError> {
+        let mut repeats = 1;
+        while repeats < MOST_REPEATS {
+            let mut fastest = self.run(timer, passes.saturating_mul(repeats))?;
+            // One slow run may be a disturbance.
+            for _ in 1..RUNS {
+                fastest = fastest.min(self.run(timer, passes.saturating_mul(repeats))?);
+            }
+            if fastest >= LEAST_SAMPLE {
+                break;
+            }
+            repeats *= 4;
+        }
+        Ok(repeats)
+    }
+
     /// Makes all transfers of `passes` iterations, and returns the time from the call until the queue is empty.
     ///
     /// # Errors
     /// Errors of the runtime.
-    pub(super) fn run(&self, timer: Timer, passes: u64) -> Result<Sample, OpenClError> {
+    pub(super) fn run(&self, timer: Timer, passes: u64) -> Result<Ticks, OpenClError> {
         let Transfer { bytes, window, .. } = self.transfer;
         let unit = u64::from(self.unit);
         let numbers =
@@ -127,7 +156,7 @@ impl PreparedReads<'_> {
         let taken = timer.ticks(stamp_after().saturating_sub(start));
         check("launching the kernel of reads", launched)?;
         check("running the kernel of reads", finished)?;
-        Ok(Sample { issue: taken, delivered: taken })
+        Ok(taken)
     }
 
     /// Bytes of the last run of `passes` iterations, and those whose sums are right.
