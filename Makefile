@@ -65,7 +65,8 @@ test-python: ## build the Python package and run its tests; in an environment in
 		exit $$status; \
 	fi
 
-test-long: ## kill fifty workers of a Dask cluster during a sweep; takes minutes
+test-long: ## kill fifty workers of a Dask cluster during a sweep, and choose copies on a thousand random GPUs; takes minutes
+	@LANEMARK_LONG=1 $(CARGO) test --locked -p lanemark-checks --test copy_regret
 	@LANEMARK_LONG=1 checks/python/run --quiet -k fifty_killed_workers
 
 test-browser: wasm ## run the tests of pages in headless Chromium; unpacked into .tools/, nothing installed

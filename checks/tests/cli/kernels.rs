@@ -4,8 +4,8 @@ use crate::folder::{Folder, card};
 use lanemark_bench::{Axes, CATALOGUE, Effort, ask};
 use lanemark_compute::{StreamCopy, Workload};
 use lanemark_machine::{
-    Allocation, DeviceKind, Facts, Machine, MachineError, Plan, QueueRequest, RuntimeFacts, Sample, Samples, TimeBase,
-    Unsupported,
+    Allocation, DeviceKind, Facts, LaunchBy, Machine, MachineError, Plan, QueueRequest, RuntimeFacts, Sample, Samples,
+    TimeBase, Unsupported,
 };
 use lanemark_units::Ticks;
 use serde_json::{Value, json};
@@ -147,6 +147,7 @@ fn kernels_that_are_printed_are_those_that_questions_launch_and_no_others() {
         kind: DeviceKind::Accelerator,
         is_emulated: false,
         allocations: Allocation::ALL.to_vec(),
+        launches: vec![LaunchBy::Calls],
         small_copies: Vec::new(),
         memory_ports: 32,
         computes: true,

@@ -606,9 +606,10 @@ pub struct FitArgs {
 
 #[derive(Debug, Arguments)]
 pub struct ImportArgs {
-    /// The output of a tool, as it printed it, with its command line if possible
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    /// The output of a tool, as it printed it, with its command line if possible; several files of one tool, such as one
+    /// per node, are held against each other
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
     /// Tool that printed it: nvbandwidth (text or -j), gdrcopy (copybw, copylat), bandwidthTest, osu, perftest, mlc,
     /// fio (--output-format=json), pcm-pcie (-B -csv), wc_perf [default: found by its words]
     #[arg(long, value_name = "TOOL", value_parser = import_tool)]
@@ -893,7 +894,7 @@ pub struct TuneArgs {
     /// Override a key of a simulated platform for this run, such as runtime.submit_ns=500; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting, value_delimiter = ',')]
     pub with: Vec<(String, String)>,
-    /// Time budget of a real target, in seconds [default: 1, or up to 6 if all sizes need it]
+    /// Time budget of a real target, in seconds; if too short, fewer sizes are in the table [default: 30]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub budget: Option<Ticks>,
     /// The table to write
