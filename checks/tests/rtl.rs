@@ -5,8 +5,8 @@
 use lanemark_adversary::{RULES, Request, SITUATIONS, Situation, Summary, Target, campaign};
 use lanemark_checks::page::Page;
 use lanemark_checks::shown::missing;
-use lanemark_checks::trials::{Available, run};
-use lanemark_checks::{lanemark, root, trials};
+use lanemark_checks::trials::{Available, Trial, run};
+use lanemark_checks::{lanemark, python_module, root, trials};
 use lanemark_devices::DeviceFile;
 use lanemark_hw::dut_library::{DutLibrary, Watchdog};
 use std::fs;
@@ -23,7 +23,10 @@ const ILLEGAL_SEEDS: u64 = 400;
 
 fn main() -> ExitCode {
     let verilator = Available::unless("LANEMARK_SKIPPED_RTL");
-    run(trials!(
+    let cocotb = verilator.and(&Available::new(cocotb(), "LANEMARK_REQUIRE_RTL"));
+    let is_long = std::env::var_os("LANEMARK_LONG").is_some_and(|value| !value.is_empty());
+    let long = verilator.and(&Available::optional(if is_long { Ok(()) } else { Err("make test-long".to_owned()) }));
+    let mut tests: Vec<Trial> = trials!(
         verilator;
         the_card_passes_a_hundred_thousand_tlps_of_a_legal_partner,
         the_card_passes_a_hundred_thousand_tlps_of_an_illegal_partner,
@@ -36,7 +39,54 @@ fn main() -> ExitCode {
         a_design_that_does_not_settle_is_a_finding,
         commands_of_the_guide_print_the_shown_output,
     )
-    .into())
+    .into();
+    tests.extend(trials!(cocotb; the_example_test_bench_of_cocotb_finds_the_trusted_completion));
+    tests.extend(trials!(long; the_card_passes_ten_million_tlps));
+    run(tests)
+}
+
+/// Whether test benches of cocotb can run, or the reason why not.
+fn cocotb() -> Result<(), String> {
+    let output = Command::new(root().join("rtl/cocotb_run")).arg("--available").output().unwrap();
+    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()) }
+}
+
+fn the_example_test_bench_of_cocotb_finds_the_trusted_completion() {
+    let packages = tempfile::tempdir().unwrap();
+    let package = packages.path().join("lanemark");
+    fs::create_dir(&package).unwrap();
+    for entry in fs::read_dir(root().join("python/lanemark")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            fs::copy(&path, package.join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    fs::copy(python_module(), package.join("_lanemark.abi3.so")).unwrap();
+    let output = Command::new(root().join("rtl/cocotb_run"))
+        .args(["copy_engine", "rtl/examples/test_copy_engine.py", "rtl/examples/copy_engine.sv"])
+        .current_dir(root())
+        .env("PYTHONPATH", packages.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("TESTS=2 PASS=2 FAIL=0 SKIP=0"), "{text}");
+}
+
+fn the_card_passes_ten_million_tlps() {
+    let (_folder, library) = loaded("card", "rtl/card");
+    let target = target("rtl/card.toml");
+    let (mut tlps, mut from) = (0, 0);
+    while tlps < 100 * TLPS {
+        for is_illegal in [false, true] {
+            let request = Request { seeds: from..from + 1000, is_illegal, threads: 2 };
+            let open = |_| library.open("a seed").map_err(|error| error.to_string());
+            let summary = campaign(&request, &target, open, || false).unwrap();
+            let texts: Vec<String> = summary.failures.iter().map(|failure| format!("{failure:?}")).collect();
+            assert!(texts.is_empty(), "{}", texts.join("\n"));
+            tlps += summary.tlps;
+        }
+        from += 1000;
+    }
 }
 
 /// Compiles files of a folder.
