@@ -60,8 +60,11 @@ impl CaseFile {
     #[must_use]
     pub fn to_toml(&self, comment: &str) -> String {
         let CaseFile { rule, timeout_clocks, case } = self;
-        let mut text: String = comment.lines().map(|line| format!("# {line}\n")).collect();
+        let mut text = String::new();
         // A write to a string does not fail.
+        for line in comment.lines() {
+            let _ = writeln!(text, "# {line}");
+        }
         let _ = write!(
             text,
             "schema = {SCHEMA}\nrule = \"{}\"\ntimeout_clocks = {timeout_clocks}\nseed = \"{}\"\nrcb_bytes = {}\ntags = {}\n\
