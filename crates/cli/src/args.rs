@@ -115,10 +115,16 @@ pub struct FuzzRtlArgs {
     /// Completion timeout that the device is given, in clocks
     #[arg(long, value_name = "CLOCKS", default_value_t = 2048)]
     pub timeout_clocks: u32,
+    /// Longest time of one clock of the design, in seconds; after it, the command reports 'hang' and ends
+    #[arg(long, value_name = "SECONDS", default_value = "10")]
+    pub hang_after_s: std::num::NonZeroU16,
     /// Number of threads [default: one per core]
     #[arg(long, value_name = "COUNT")]
     pub threads: Option<std::num::NonZeroU8>,
-    /// Write the TLPs of the shortest run of each finding into this folder, as seed-N-RULE.pcapng
+    /// Run the case of this file once: a .toml file that --output wrote
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["seeds", "illegal", "timeout_clocks", "threads"])]
+    pub replay: Option<PathBuf>,
+    /// Write the shortest run of each finding into this folder: seed-N-RULE.toml for --replay, and its TLPs, seed-N-RULE.pcapng
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
 }
