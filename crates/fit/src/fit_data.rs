@@ -257,11 +257,6 @@ impl FitData {
         self.keys.iter().any(|other| other == key)
     }
 
-    /// The platform's value of a number that is not fitted.
-    pub(crate) fn number(&self, key: &str) -> Option<f64> {
-        self.platform.number(key).map(|(value, _)| value)
-    }
-
     /// Whether a search over structures may change `key`.
     pub(crate) fn is_open(&self, key: &str) -> bool {
         self.open.iter().any(|(other, ..)| *other == key)

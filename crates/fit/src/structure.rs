@@ -335,7 +335,9 @@ impl Trial {
 impl Trial {
     /// Changes the time of a beat, if it is fitted, so that beats of `beat_bytes` have the rate of those before.
     fn keep_rate(&mut self, beat_bytes: f64) {
-        let Some(before) = self.problem.number(BEAT_BYTES).filter(|before| *before > 0.0) else { return };
+        let set = self.added.iter().rev().flat_map(|added| &added.set);
+        let set = set.into_iter().find(|(key, _)| *key == BEAT_BYTES).map(|(_, value)| *value);
+        let Some(before) = set.or_else(|| self.problem.before(BEAT_BYTES)) else { return };
         let all = self.values.iter_mut().zip(self.problem.parameters());
         for (value, parameter) in all.filter(|(_, parameter)| parameter.name == BEAT_NS) {
             *value = (*value * beat_bytes / before).clamp(parameter.low, parameter.high);
