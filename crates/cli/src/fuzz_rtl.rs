@@ -32,8 +32,8 @@ pub fn fuzz_rtl(args: &FuzzRtlArgs) -> Result<(), Failure> {
         return Err(Failure::Usage(format!("--output {} is no folder; make it first", folder.display())));
     }
     let limit = Duration::from_secs(args.hang_after_s.get().into());
-    let watchdog = Watchdog::start(limit, end_of)
-        .map_err(|error| Failure::Check(format!("starting a thread failed: {error}")))?;
+    let watchdog =
+        Watchdog::start(limit, end_of).map_err(|error| Failure::Check(format!("starting a thread failed: {error}")))?;
     let library = DutLibrary::load(&args.library, &watchdog).map_err(|error| usage(&error))?;
     match replayed {
         Some(file) => replay(args, &library, &target, &file),
