@@ -245,6 +245,16 @@ fn a_half_duplex_card_is_fitted_as_such_although_the_file_assumes_full_duplex() 
     assert!(line.starts_with("full_duplex = { value = false, fitted_to = [\"card.csv: dma_read_latency"), "{line}");
 }
 
+#[test]
+fn a_card_with_narrower_beats_than_the_file_assumes_is_fitted_with_its_own() {
+    let tried = tried(&mut Draw(SEED), |_| vec![("dma.beat_bytes", 16.0)]);
+    assert!(tried.is_right() && tried.is_within_limits(), "{}", tried.in_words());
+    let [reopened] = &tried.filled.reopened[..] else { panic!("{:?}", tried.filled.reopened) };
+    assert_eq!((reopened.key.as_str(), reopened.assumed, reopened.chosen), ("dma.beat_bytes", 32.0, 16.0));
+    let line = tried.filled.draft.text().lines().find(|line| line.starts_with("beat_bytes")).unwrap();
+    assert!(line.starts_with("beat_bytes = { value = 16, fitted_to = [\"card.csv: dma_read_latency"), "{line}");
+}
+
 /// Keys of `[dma_read]` that act on data after the link or outside of the tags: one mechanism each.
 fn hidden_of_data(kind: u32, draw: &mut Draw) -> Hidden {
     match kind {
