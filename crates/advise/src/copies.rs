@@ -47,9 +47,9 @@ pub fn copy_table(record: &Record) -> Result<CopyTable, NoCopyTable> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{answer, record};
+    use crate::fixture::{answer, record, target};
     use lanemark_method::{CopyBy, CopyDirection};
-    use lanemark_record::{Answer, DeviceKind, Summary};
+    use lanemark_record::{Answer, DeviceKind, Summary, TargetKind};
 
     fn timed(by: CopyBy, ns: &[f64]) -> Answer {
         let method = Method::SmallCopies { direction: CopyDirection::ToDevice, copies: 8, by };
@@ -68,6 +68,7 @@ mod tests {
     #[test]
     fn a_table_of_an_emulated_device_says_so() {
         let mut record = record(vec![timed(CopyBy::Loop, &[7.0])]);
+        record.targets = vec![target(TargetKind::Emulated)];
         assert!(!copy_table(&record).unwrap().machine.contains("emulated"));
         let runtime = Runtime { device_kind: DeviceKind::Gpu, is_emulated: true, software: None };
         record.targets[0].runtime = Some(runtime);

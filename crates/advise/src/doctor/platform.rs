@@ -549,7 +549,7 @@ mod tests {
     #[test]
     fn dma_figures_leave_only_numbers_unknown_that_they_determine() {
         let text = as_platform(&sample::healthy(), None, Figures::Dma).unwrap();
-        let of_engine = ["tags", "beat_ns", "send_buffers", "read_request_ns", "write_request_ns", "descriptor_ns"];
+        let of_engine = ["tags", "beat_ns", "read_request_ns", "write_request_ns", "descriptor_ns", "send_buffers"];
         let mut wanted = vec!["memory.read_ns".to_owned()];
         wanted.extend(of_engine.map(|key| format!("dma.{key}")));
         assert_eq!(unknown_keys(&text), wanted);
