@@ -43,6 +43,9 @@ const BETTER: f64 = 0.85;
 const MISSED_PERCENT: f64 = 10.0;
 const ALIKE: f64 = 0.5;
 
+/// Structures with one more mechanism: about as many combinations as [`MECHANISMS`] have.
+const STRUCTURES: f64 = 150.0;
+
 /// A mechanism must reduce the sum of squares to this share, or it is not tried.
 const PROMISING: f64 = 0.97;
 
@@ -120,7 +123,10 @@ pub(crate) fn search(problem: &FitData) -> Option<Structure> {
     let mut compared = vec![(best.clone(), errors.clone())];
     for _ in 0..MOST_ROUNDS {
         let better_by = |share: f64, tried: Vec<(Trial, Vec<f64>)>| {
-            simplest(tried.into_iter().filter(|(_, found)| is_better(&errors, found, share)).collect(), Trial::numbers)
+            let is_accepted = |(trial, found): &(Trial, Vec<f64>)| {
+                is_better(&errors, found, share) && trial.is_more_than_chance(&best)
+            };
+            simplest(tried.into_iter().filter(is_accepted).collect(), Trial::numbers)
         };
         let better = |tried| better_by(BETTER, tried);
         let tried = extended(&best, &mut compared);
@@ -198,6 +204,20 @@ impl Trial {
         }
         let fitted = self.added.iter().filter_map(|added| Some(added.time?.to_owned())).collect();
         Contender { set, fitted, errors_percent, is_chosen }
+    }
+
+    /// Whether this trial follows all figures better than `before` by more than the best of many structures would by
+    /// chance: `n ln(S0 / S1) > k ln(n) + 2 ln(m)` for `n` figures, the sums of squares `S0` and `S1`, `k` more numbers,
+    /// and `m` structures tried.
+    ///
+    /// Source: the extended Bayesian information criterion, Chen and Chen, Biometrika 95, 2008, equation 3.
+    fn is_more_than_chance(&self, before: &Trial) -> bool {
+        let squares = |trial: &Trial| {
+            trial.residuals(&trial.problem, &trial.values).map_or(f64::NAN, |left| sum_of_squares(&left, None))
+        };
+        let figures = self.problem.points().len() as f64;
+        let more = self.numbers().saturating_sub(before.numbers()) as f64;
+        figures * (squares(before) / squares(self)).ln() > more * figures.ln() + 2.0 * STRUCTURES.ln()
     }
 
     /// Number of keys that the added mechanisms state or fit.

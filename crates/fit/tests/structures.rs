@@ -230,6 +230,7 @@ fn a_half_duplex_card_is_fitted_as_such_although_the_file_assumes_full_duplex() 
     };
     let assumed = "[dma]\nfull_duplex = { value = true, assumed = \"as most engines\" }\n";
     let text = text(4, &entry).replace("[dma]\n", assumed);
+    let text = text.replace("beat_bytes = { value = 32, assumed", "beat_bytes = { value = 32, source");
     let (table, draft) = (Table::parse("card.csv", &table).unwrap(), Draft::parse("card.toml", &text).unwrap());
     let filled = fill_in("card.csv", &Measured::Table(&table), &draft, FillOptions::default()).unwrap();
     let key = "dma.full_duplex".to_owned();

@@ -163,11 +163,11 @@ mod tests {
         let all = every_kernel();
         let mut names: Vec<&str> =
             all.split("__kernel void ").skip(1).map(|rest| rest.split('(').next().unwrap_or_default()).collect();
-        assert_eq!(names.len(), 6 + 4 + 1);
+        assert_eq!(names.len(), 6 + 4 + 1 + 2);
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), 11);
-        for kernel in [nothing(16), stream_copy(4, true), stream_copy(1, false), spmv()] {
+        assert_eq!(names.len(), 13);
+        for kernel in [nothing(16), stream_copy(4, true), stream_copy(1, false), spmv(), reads(16), reads(4)] {
             assert!(all.contains(&kernel.text) && kernel.text.contains(&format!("void {}(", kernel.name)));
         }
     }
