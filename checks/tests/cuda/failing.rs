@@ -104,7 +104,7 @@ fn functions() -> Vec<String> {
     let tables = source.split("\nfunctions! {").skip(1).map(|rest| rest.split_once("\n}").unwrap().0);
     let rows = tables.flat_map(str::lines).filter_map(|line| line.trim().split_once(": cu"));
     let mut functions: Vec<String> = rows.map(|(_, rest)| format!("cu{}", rest.split('(').next().unwrap())).collect();
-    // Those that are looked up by their version.
+    // Functions that the driver gives by name and version.
     functions.extend(source.split("c\"cu").skip(1).map(|rest| format!("cu{}", rest.split('"').next().unwrap())));
     assert!(functions.len() > 30, "{functions:?}");
     functions

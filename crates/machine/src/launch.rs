@@ -7,7 +7,7 @@ use crate::{Arguments, HostWait, LaunchBy};
 pub struct Launch {
     /// Kernels enqueued before each wait; at least 1.
     pub kernels: u32,
-    /// How they are launched.
+    /// The way of launching these kernels.
     pub by: LaunchBy,
     /// How the program waits for the last kernel.
     pub wait: HostWait,

@@ -22,7 +22,7 @@ impl Arguments {
     pub const MOST: u32 = 16;
 }
 
-/// How a program launches kernels.
+/// The way in which a program launches kernels.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum LaunchBy {
     /// A call for each kernel.

@@ -37,7 +37,7 @@ pub(super) struct Launches {
 // SAFETY: handles of the driver may be used from any thread on which the context is current.
 unsafe impl Send for Launches {}
 
-/// How the kernel is launched.
+/// The way of launching the kernel: by calls, in a graph, or behind a wait of the stream.
 #[derive(Debug)]
 enum Way {
     Calls,
