@@ -55,10 +55,10 @@ test-runtimes: ## run the tests on an OpenCL runtime for the processor; unpacked
 	fi; \
 	LANEMARK_SKIPPED_RUNTIMES="$$skipped" $(CARGO) test --locked -p lanemark-checks --test runtimes
 
-test-rtl: ## compile the designs of rtl/ with Verilator and test them and their mutants; Verilator is fetched into .tools/
+test-rtl: ## compile the designs of rtl/ with Verilator and test them and their mutants; Verilator and cocotb are fetched into .tools/
 	@status=0; skipped=; rtl/fetch || status=$$?; \
 	if [ $$status -eq 77 ] && [ -z "$$LANEMARK_REQUIRE_RTL" ]; then \
-		skipped="Verilator, for the reason before the tests"; \
+		skipped="Verilator and cocotb, for the reason before the tests"; \
 	elif [ $$status -ne 0 ]; then \
 		exit $$status; \
 	fi; \
@@ -72,8 +72,11 @@ test-python: ## build the Python package and run its tests; in an environment in
 		exit $$status; \
 	fi
 
-test-long: ## kill fifty workers of a Dask cluster during a sweep; takes minutes
+test-long: ## kill fifty workers of a Dask cluster, choose copies on a thousand GPUs, send ten million TLPs to the card of rtl/; takes minutes
+	@LANEMARK_LONG=1 $(CARGO) test --locked -p lanemark-checks --test copy_regret
 	@LANEMARK_LONG=1 checks/python/run --quiet -k fifty_killed_workers
+	@rtl/fetch
+	LANEMARK_LONG=1 $(CARGO) test --locked -p lanemark-checks --test rtl ten_million
 
 test-browser: wasm ## run the tests of pages in headless Chromium; unpacked into .tools/, nothing installed
 	@status=0; skipped=; checks/browser/fetch || status=$$?; \

@@ -18,6 +18,9 @@ struct Device {
     std::string failure;
 };
 
+// Verilator's loops until a design settles end with a fatal message only, so it has to leave them.
+struct Fatal {};
+
 // The device whose clock runs in this thread.
 thread_local Device *current = nullptr;
 thread_local std::string printed;
@@ -49,6 +52,7 @@ void vl_stop(const char *file, int line, const char *) { fail(file, line); }
 void vl_fatal(const char *file, int line, const char *, const char *message) {
     printed = message ? message : "";
     fail(file, line);
+    throw Fatal();
 }
 double sc_time_stamp() { return 0; }
 
@@ -69,6 +73,8 @@ extern "C" void lanemark_dut_free(void *device) { delete static_cast<Device *>(d
 extern "C" void lanemark_dut_clock(void *opaque, const lanemark_dut_in *in, lanemark_dut_out *out) {
     auto device = static_cast<Device *>(opaque);
     auto &top = *device->top;
+    *out = {};
+    if (!device->failure.empty()) return;  // its state may be half of a clock
     current = device;
     const uint8_t *rx = in->rx_data;
     top.rx_data = uint32_t(rx[0]) << 24 | uint32_t(rx[1]) << 16 | uint32_t(rx[2]) << 8 | rx[3];
@@ -90,15 +96,19 @@ extern "C" void lanemark_dut_clock(void *opaque, const lanemark_dut_in *in, lane
     top.mrrs = in->mrrs;
     top.tags = in->tags;
     top.timeout_clocks = in->timeout_clocks;
-    top.clk = 0;
-    top.eval();
-    out->rx_ready = top.rx_ready;
-    out->tx_bytes = top.tx_valid ? 4 : 0;
-    out->tx_last = top.tx_last;
-    for (int byte = 0; byte < 4; byte++) out->tx_data[byte] = uint8_t(top.tx_data >> (24 - 8 * byte));
-    top.clk = 1;
-    top.eval();
-    device->context.timeInc(1);
+    try {
+        top.clk = 0;
+        top.eval();
+        out->rx_ready = top.rx_ready;
+        out->tx_bytes = top.tx_valid ? 4 : 0;
+        out->tx_last = top.tx_last;
+        for (int byte = 0; byte < 4; byte++) out->tx_data[byte] = uint8_t(top.tx_data >> (24 - 8 * byte));
+        top.clk = 1;
+        top.eval();
+        device->context.timeInc(1);
+    } catch (const Fatal &) {
+        // fail() has kept its message.
+    }
     current = nullptr;
 }
 

@@ -29,7 +29,9 @@ char *memory_at(uint64_t at, uint64_t len);
 const struct kernel *kernel_named(const char *name);
 /* Launches the kernel of a module; an error of the kernel fails every later call. */
 int launch(const struct module *module, unsigned columns, unsigned rows, unsigned threads, void **values);
-/* Whether a kernel still runs. */
+/* Lets everything wait that is launched from now on, until the word is at least `value` as a signed difference. */
+void wait_for_word(const uint32_t *word, uint32_t value);
+/* Whether a kernel still runs, or waits for a word. */
 int is_busy(void);
 /* Returns once no kernel runs: never if one hangs. */
 void wait_for_kernels(void);

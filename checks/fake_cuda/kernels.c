@@ -122,9 +122,14 @@ static int warp(const struct job *job, uint32_t number_of_warp, uint32_t unit, s
     return SUCCESS;
 }
 
+/* The bytes of a unit, which the text of a kernel has behind these words. */
+static uint32_t unit_of(const struct module *module, const char *words) {
+    const char *found = strstr(module->text, words);
+    return found ? (uint32_t)atoi(found + strlen(words)) : 0;
+}
+
 static int transfers(const struct module *module, unsigned columns, unsigned rows, unsigned threads, void **values) {
-    const char *lane = "mul.wide.u32 %lo, %lane, ", *found = strstr(module->text, lane);
-    uint32_t unit = found ? (uint32_t)atoi(found + strlen(lane)) : 0;
+    uint32_t unit = unit_of(module, "mul.wide.u32 %lo, %lane, ");
     if (threads != WARP || rows > 2 || (unit != 4 && unit != 8 && unit != 16)) return INVALID_VALUE;
     for (unsigned row = 0; row < rows; row++) {
         const struct job *job = values[row];
@@ -133,6 +138,33 @@ static int transfers(const struct module *module, unsigned columns, unsigned row
         for (uint32_t i = 0; i < columns && i < job->warps; i++) {
             int status = warp(job, i, unit, times);
             if (status) return status;
+        }
+    }
+    return SUCCESS;
+}
+
+/* The job of `pieces`, at the offsets of pieces.ptx. */
+struct pieces_job {
+    uint64_t from, to, bytes, slices, count, is_from_packed, is_to_packed, unused[5], places[500];
+};
+_Static_assert(sizeof(struct pieces_job) == 4096, "a list of pieces has 4096 bytes");
+
+static int pieces(const struct module *module, unsigned columns, unsigned rows, unsigned threads, void **values) {
+    uint32_t unit = unit_of(module, "mul.wide.u32 %lo, %x, ");
+    uint64_t slice_bytes = (uint64_t)unit * WARP * UNITS;
+    const struct pieces_job *job = values[0];
+    if (threads != WARP || rows != 1 || !unit || !job->slices) return INVALID_VALUE;
+    for (uint64_t warp = 0; warp < columns; warp++) {
+        for (uint64_t nth = warp; nth < job->count; nth += columns) {
+            uint64_t piece = nth / job->slices, within = nth % job->slices * slice_bytes, len = job->bytes - within;
+            if (piece >= 500) return ILLEGAL_ADDRESS;
+            uint64_t place = job->places[piece], packed = piece * job->bytes;
+            if (len > slice_bytes) len = slice_bytes;
+            const char *from = memory_at(job->from + (job->is_from_packed ? packed : place) + within, len);
+            char *to = memory_at(job->to + (job->is_to_packed ? packed : place) + within, len);
+            if (!from || !to || (uintptr_t)from % unit || (uintptr_t)to % unit || len % unit) return ILLEGAL_ADDRESS;
+            memcpy(to, from, len);
+            if (!within && number("FAKE_CUDA_WRONG_BYTES", 0)) to[0] ^= 1;
         }
     }
     return SUCCESS;
@@ -193,16 +225,34 @@ static int ping(const struct module *module, unsigned columns, unsigned rows, un
     return pthread_create(&answering.thread, NULL, answers, NULL) ? UNKNOWN : SUCCESS;
 }
 
-int is_busy(void) { return is_hung || answering.is_running; }
+/* The word that the stream waits for, if any. */
+static const uint32_t *_Atomic awaited;
+static uint32_t awaited_value;
+
+void wait_for_word(const uint32_t *word, uint32_t value) {
+    wait_for_kernels();
+    awaited_value = value;
+    awaited = word;
+}
+
+/* Whether the stream still waits for a word. */
+static int is_waiting(void) {
+    const uint32_t *word = awaited;
+    if (word && (int32_t)(__atomic_load_n(word, __ATOMIC_ACQUIRE) - awaited_value) >= 0) awaited = NULL;
+    return awaited != NULL;
+}
+
+int is_busy(void) { return is_hung || is_waiting() || answering.is_running; }
 
 void wait_for_kernels(void) {
     while (is_hung) pause();
+    while (is_waiting()) sched_yield();
     if (answering.is_started) pthread_join(answering.thread, NULL);
     answering.is_started = 0;
 }
 
 static const struct kernel KERNELS[] = {
-    {"nothing", nothing}, {"clock", clock_readings}, {"transfers", transfers}, {"ping", ping},
+    {"nothing", nothing}, {"clock", clock_readings}, {"transfers", transfers}, {"ping", ping}, {"pieces", pieces},
 };
 
 const struct kernel *kernel_named(const char *name) {
@@ -220,6 +270,8 @@ int launch(const struct module *module, unsigned columns, unsigned rows, unsigne
         is_hung = 1;
         return SUCCESS;
     }
+    /* An empty kernel has no effect, so it may as well run before the word is there; no other kernel is queued. */
+    if (is_waiting()) return module->kernel->run == nothing ? SUCCESS : INVALID_VALUE;
     wait_for_kernels();
     return module->kernel->run(module, columns, rows, threads, values);
 }

@@ -6,10 +6,12 @@
  *   variable                            effect
  *   FAKE_CUDA_FAIL=cuMemAlloc_v2:2:3    the third call of the function, and every later one, returns the status 2
  *   FAKE_CUDA_DEVICES=0                 number of devices [1]
+ *   FAKE_CUDA_VERSION=12040             version of the driver, 12.4 [13.0]; before 12.8 there is no batch of copies
  *   FAKE_CUDA_BUS_ID=0000:01:00.0       PCI address of every device [FACE:0F:00.0, which no machine has]
  *   FAKE_CUDA_HANG=transfers:5          the fifth launch of this kernel never ends, and every call that waits for it neither
  *   FAKE_CUDA_LOST_AFTER=5              after 5 launches every call returns 999
- *   FAKE_CUDA_WRONG_BYTES=1             one wrong word in each transfer, one wrong byte in each copy to the device
+ *   FAKE_CUDA_WRONG_BYTES=1             one wrong word in each transfer, one wrong byte in each copy to the device and in each
+ *                                       piece that a kernel copies
  *   FAKE_CUDA_CLOCK=2                   the clock of the device runs at twice the rate; 0: it stands still
  *
  * It is stricter than a driver: addresses of the device differ from those of the host, also for host memory; new memory
@@ -261,9 +263,11 @@ int cuInit(unsigned flags) {
     return SUCCESS;
 }
 
+static int version_of_driver(void) { return number("FAKE_CUDA_VERSION", 13000); }
+
 int cuDriverGetVersion(int *version) {
     BEGIN(cuDriverGetVersion);
-    *version = 13000;
+    *version = version_of_driver();
     return SUCCESS;
 }
 
@@ -434,5 +438,133 @@ int cuMemsetD8Async(uint64_t at, unsigned char value, size_t len, void *stream) 
     char *memory = memory_at(at, len);
     if (!memory || !stream) return INVALID_VALUE;
     memset(memory, value, len);
+    return SUCCESS;
+}
+
+/* The memory at an address of the device, or at one of page-locked memory of the host. */
+static char *either_memory(uint64_t at, size_t len) {
+    char *memory = memory_at(at, len);
+    return memory ? memory : memory_at(at + OF_HOST, len);
+}
+
+/* Attributes of a batch: order of accesses to the source, two hints of location, flags. */
+struct attributes {
+    int source_order, source_hint[2], destination_hint[2];
+    unsigned flags;
+};
+
+static int copy_batch(uint64_t *to, uint64_t *from, size_t *lengths, size_t count, struct attributes *attributes,
+                      size_t *first, size_t attribute_count, size_t *failed, void *stream) {
+    BEGIN_IN_CONTEXT(cuMemcpyBatchAsync);
+    if (!stream) return INVALID_HANDLE;
+    if (!count || attribute_count != 1 || first[0] || attributes->source_order < 1 || attributes->source_order > 3)
+        return INVALID_VALUE;
+    for (size_t i = 0; i < count; i++) {
+        char *source = either_memory(from[i], lengths[i]), *destination = either_memory(to[i], lengths[i]);
+        *failed = i;
+        if (!source || !destination || !lengths[i]) return INVALID_VALUE;
+        memcpy(destination, source, lengths[i]);
+        if (number("FAKE_CUDA_WRONG_BYTES", 0) && memory_at(to[i], 1)) destination[lengths[i] / 2] ^= 1;
+    }
+    return SUCCESS;
+}
+
+/* Knows one function, by the signature of CUDA 12.8. The results of a search: 0 found, 1 unknown, 2 in no such version. */
+int cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t flags, int *result) {
+    BEGIN(cuGetProcAddress_v2);
+    void (*found)(void) = (void (*)(void))copy_batch;
+    *result = strcmp(name, "cuMemcpyBatchAsync") ? 1 : version != 12080 || version > version_of_driver() ? 2 : 0;
+    *function = NULL;
+    if (!*result) memcpy(function, &found, sizeof found);
+    return flags ? INVALID_VALUE : SUCCESS;
+}
+
+/* ---- graphs of kernels ---- */
+
+struct graph {
+    struct module **nodes;
+    size_t count;
+};
+
+/* CUDA_KERNEL_NODE_PARAMS of CUDA 12.0. */
+struct node_parameters {
+    void *function;
+    unsigned blocks[3], threads[3], shared_bytes;
+    void **values, **extra;
+    void *kernel, *context;
+};
+
+int cuGraphCreate(void **graph, unsigned flags) {
+    BEGIN_IN_CONTEXT(cuGraphCreate);
+    if (flags) return INVALID_VALUE;
+    *graph = calloc(1, sizeof(struct graph));
+    return *graph ? SUCCESS : OUT_OF_MEMORY;
+}
+
+int cuGraphAddKernelNode_v2(void **node, void *of, void *const *before, size_t count,
+                            const struct node_parameters *parameters) {
+    BEGIN_IN_CONTEXT(cuGraphAddKernelNode_v2);
+    struct graph *graph = of;
+    struct module *module = parameters->function;
+    for (int i = 0; i < 3; i++)
+        if (parameters->blocks[i] != 1 || parameters->threads[i] != 1) return INVALID_VALUE;
+    if (!graph || !module || !module->kernel || parameters->values || parameters->extra) return INVALID_VALUE;
+    /* A chain: each node but the first waits for the last one. */
+    if (count != (graph->count > 0) || (count && *before != &graph->nodes[graph->count - 1])) return INVALID_VALUE;
+    if (!graph->nodes) graph->nodes = calloc(MOST_PLACES, sizeof *graph->nodes);
+    if (!graph->nodes || graph->count == MOST_PLACES) return OUT_OF_MEMORY;
+    graph->nodes[graph->count] = module;
+    *node = &graph->nodes[graph->count++];
+    return SUCCESS;
+}
+
+int cuGraphInstantiateWithFlags(void **executable, void *of, uint64_t flags) {
+    BEGIN_IN_CONTEXT(cuGraphInstantiateWithFlags);
+    struct graph *graph = of, *made = calloc(1, sizeof *made);
+    if (!graph || flags || !made) return INVALID_VALUE;
+    made->count = graph->count;
+    made->nodes = calloc(graph->count + 1, sizeof *made->nodes);
+    if (!made->nodes) return OUT_OF_MEMORY;
+    if (graph->count) memcpy(made->nodes, graph->nodes, graph->count * sizeof *made->nodes);
+    *executable = made;
+    return SUCCESS;
+}
+
+int cuGraphLaunch(void *executable, void *stream) {
+    BEGIN_IN_CONTEXT(cuGraphLaunch);
+    struct graph *graph = executable;
+    if (!stream || !graph) return INVALID_HANDLE;
+    launches++;
+    for (size_t i = 0; i < graph->count; i++) {
+        int status = launch(graph->nodes[i], 1, 1, 1, NULL);
+        if (status) broken = status;
+    }
+    return SUCCESS;
+}
+
+static int destroyed(struct graph *graph) {
+    if (!graph) return INVALID_HANDLE;
+    free(graph->nodes);
+    free(graph);
+    return SUCCESS;
+}
+
+int cuGraphExecDestroy(void *executable) {
+    BEGIN_IN_CONTEXT(cuGraphExecDestroy);
+    return destroyed(executable);
+}
+
+int cuGraphDestroy(void *graph) {
+    BEGIN_IN_CONTEXT(cuGraphDestroy);
+    return destroyed(graph);
+}
+
+/* ---- words of memory that a stream waits for ---- */
+
+int cuStreamWaitValue32_v2(void *stream, uint64_t at, uint32_t value, unsigned flags) {
+    BEGIN_IN_CONTEXT(cuStreamWaitValue32_v2);
+    const uint32_t *word = (const uint32_t *)memory_at(at, sizeof *word);
+    if (!stream || !word || at % sizeof *word || flags) return INVALID_VALUE;
+    wait_for_word(word, value);
     return SUCCESS;
 }

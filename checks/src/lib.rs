@@ -38,6 +38,16 @@ pub fn library() -> &'static Path {
     BUILT.get_or_init(|| built(&["--package", "lanemark-capi"]))
 }
 
+/// The native module of the Python package, built in the profile of the running test.
+///
+/// # Panics
+/// If the build fails.
+#[must_use]
+pub fn python_module() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| built(&["--package", "lanemark-py"]).join("lib_lanemark.so"))
+}
+
 /// Builds `what` in the profile of the running test, and returns the output folder.
 fn built(what: &[&str]) -> PathBuf {
     let (mut cargo, folder) = cargo(&["build", "--quiet", "--locked"]);

@@ -1,4 +1,5 @@
-//! The cost of methods that a table of few times chooses, on a thousand random GPUs, by formula.
+//! The cost of methods that a table of few times chooses, on random GPUs, by formula: two hundred, and a thousand in
+//! `make test-long`.
 
 mod random_platform;
 
@@ -12,12 +13,13 @@ use lanemark_sim::facts;
 use random_platform::Random;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Random GPUs, and held-back cells of each.
-const GPUS: usize = 1000;
+/// Random GPUs, and all of them with `LANEMARK_LONG`; held-back cells of each.
+const GPUS: usize = 200;
+const ALL_GPUS: usize = 1000;
 const CELLS: usize = 8;
 /// Largest extra cost of a good choice, and share of the cells that must be good.
 const GOOD: f64 = 0.05;
-const SHARE: f64 = 0.95;
+const SHARE: f64 = 0.97;
 const BOTH: [CopyDirection; 2] = [CopyDirection::ToDevice, CopyDirection::FromDevice];
 
 fn gpu() -> Platform {
@@ -90,10 +92,11 @@ fn cells(number: usize) -> Vec<(f64, CopyBy)> {
 }
 
 #[test]
-fn on_a_thousand_gpus_the_chosen_method_is_nearly_always_the_best_or_5_percent_slower() {
+fn the_chosen_method_is_nearly_always_the_best_or_5_percent_slower() {
+    let gpus = if std::env::var_os("LANEMARK_LONG").is_some() { ALL_GPUS } else { GPUS };
     let next = AtomicUsize::new(0);
     let work = || {
-        let numbers = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)).filter(|number| *number < GPUS));
+        let numbers = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)).filter(|number| *number < gpus));
         numbers.flat_map(cells).collect::<Vec<_>>()
     };
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -114,7 +117,7 @@ fn on_a_thousand_gpus_the_chosen_method_is_nearly_always_the_best_or_5_percent_s
         at(0.99),
         at(1.0)
     );
-    assert!(regrets.len() > GPUS * CELLS * 9 / 10, "{} cells", regrets.len());
+    assert!(regrets.len() > gpus * CELLS * 9 / 10, "{} cells", regrets.len());
     assert!(good >= SHARE, "only {good} of the cells");
     // If one method were always the best, a table would not be needed.
     assert!(wins.iter().filter(|count| **count * 20 > regrets.len()).count() >= 3, "{wins:?}");

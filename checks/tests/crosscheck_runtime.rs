@@ -4,8 +4,8 @@
 mod random_platform;
 
 use lanemark_machine::{
-    Allocation, Arguments, HostWait, Launch, Machine, Placement, Plan, QueueRequest, QueueWork, RuntimeCopy, Samples,
-    Verb,
+    Allocation, Arguments, HostWait, Launch, LaunchBy, Machine, Placement, Plan, QueueRequest, QueueWork, RuntimeCopy,
+    Samples, Verb,
 };
 use lanemark_model::{copy_ceiling, predict};
 use lanemark_platform::{Origin, Platform, preset};
@@ -57,7 +57,12 @@ fn asked(random: &mut Random) -> QueueRequest {
     if random.below(3) == 0 {
         let allocation = random.pick(&[Allocation::Buffer, Allocation::Device]);
         let arguments = Arguments { count: random.below(5) as u32, allocation };
-        return QueueRequest::Launch(Launch { kernels: random.pick(&[1, 1, 2, 3, 50]), wait, arguments });
+        return QueueRequest::Launch(Launch {
+            kernels: random.pick(&[1, 1, 2, 3, 50]),
+            by: LaunchBy::Calls,
+            wait,
+            arguments,
+        });
     }
     let (verb, allocation) = (random.pick(&[Verb::Store, Verb::Load]), random.pick(&Allocation::ALL));
     let bytes = random.pick(&[1, 64, 1000, 4096, 4097, 30_000, 80_000]);

@@ -5,14 +5,15 @@
 use lanemark_adversary::{RULES, Request, SITUATIONS, Situation, Summary, Target, campaign};
 use lanemark_checks::page::Page;
 use lanemark_checks::shown::missing;
-use lanemark_checks::trials::{Available, run};
-use lanemark_checks::{lanemark, root, trials};
+use lanemark_checks::trials::{Available, Trial, run};
+use lanemark_checks::{lanemark, python_module, root, trials};
 use lanemark_devices::DeviceFile;
-use lanemark_hw::dut_library::DutLibrary;
+use lanemark_hw::dut_library::{DutLibrary, Watchdog};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Mutex;
+use std::time::Duration;
 
 /// TLPs that the correct card passes with each of both partners.
 const TLPS: u64 = 100_000;
@@ -22,7 +23,10 @@ const ILLEGAL_SEEDS: u64 = 400;
 
 fn main() -> ExitCode {
     let verilator = Available::unless("LANEMARK_SKIPPED_RTL");
-    run(trials!(
+    let cocotb = verilator.and(&Available::new(cocotb(), "LANEMARK_REQUIRE_RTL"));
+    let is_long = std::env::var_os("LANEMARK_LONG").is_some_and(|value| !value.is_empty());
+    let long = verilator.and(&Available::optional(if is_long { Ok(()) } else { Err("make test-long".to_owned()) }));
+    let mut tests: Vec<Trial> = trials!(
         verilator;
         the_card_passes_a_hundred_thousand_tlps_of_a_legal_partner,
         the_card_passes_a_hundred_thousand_tlps_of_an_illegal_partner,
@@ -30,9 +34,59 @@ fn main() -> ExitCode {
         the_example_engine_works_with_a_legal_partner,
         both_failures_of_the_example_engine_are_found,
         the_same_seed_gives_the_same_run,
+        a_finding_is_kept_as_a_file_that_fails_in_the_same_way,
+        a_design_that_does_not_return_is_a_finding,
+        a_design_that_does_not_settle_is_a_finding,
         commands_of_the_guide_print_the_shown_output,
     )
-    .into())
+    .into();
+    tests.extend(trials!(cocotb; the_example_test_bench_of_cocotb_finds_the_trusted_completion));
+    tests.extend(trials!(long; the_card_passes_ten_million_tlps));
+    run(tests)
+}
+
+/// Whether test benches of cocotb can run, or the reason why not.
+fn cocotb() -> Result<(), String> {
+    let output = Command::new(root().join("rtl/cocotb_run")).arg("--available").output().unwrap();
+    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()) }
+}
+
+fn the_example_test_bench_of_cocotb_finds_the_trusted_completion() {
+    let packages = tempfile::tempdir().unwrap();
+    let package = packages.path().join("lanemark");
+    fs::create_dir(&package).unwrap();
+    for entry in fs::read_dir(root().join("python/lanemark")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            fs::copy(&path, package.join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    fs::copy(python_module(), package.join("_lanemark.abi3.so")).unwrap();
+    let output = Command::new(root().join("rtl/cocotb_run"))
+        .args(["copy_engine", "rtl/examples/test_copy_engine.py", "rtl/examples/copy_engine.sv"])
+        .current_dir(root())
+        .env("PYTHONPATH", packages.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("TESTS=2 PASS=2 FAIL=0 SKIP=0"), "{text}");
+}
+
+fn the_card_passes_ten_million_tlps() {
+    let (_folder, library) = loaded("card", "rtl/card");
+    let target = target("rtl/card.toml");
+    let (mut tlps, mut from) = (0, 0);
+    while tlps < 100 * TLPS {
+        for is_illegal in [false, true] {
+            let request = Request { seeds: from..from + 1000, is_illegal, threads: 2 };
+            let open = |_| library.open("a seed").map_err(|error| error.to_string());
+            let summary = campaign(&request, &target, open, || false).unwrap();
+            let texts: Vec<String> = summary.failures.iter().map(|failure| format!("{failure:?}")).collect();
+            assert!(texts.is_empty(), "{}", texts.join("\n"));
+            tlps += summary.tlps;
+        }
+        from += 1000;
+    }
 }
 
 /// Compiles files of a folder.
@@ -44,6 +98,15 @@ fn build(library: &Path, top: &str, folder: &Path) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
 }
 
+/// Loads a library; a design that does not return ends the test.
+fn load(library: &Path) -> DutLibrary {
+    let watchdog = Watchdog::start(Duration::from_secs(60), |hang| {
+        eprintln!("{hang}");
+        std::process::abort();
+    });
+    DutLibrary::load(library, &watchdog.unwrap()).unwrap()
+}
+
 fn target(file: &str) -> Target {
     let text = fs::read_to_string(root().join(file)).unwrap();
     Target::new(&DeviceFile::parse(file, &text).unwrap(), 2048).unwrap()
@@ -51,7 +114,7 @@ fn target(file: &str) -> Target {
 
 fn fuzz(library: &DutLibrary, target: &Target, seeds: u64, is_illegal: bool, threads: usize) -> Summary {
     let request = Request { seeds: 0..seeds, is_illegal, threads };
-    campaign(&request, target, || library.open().map_err(|error| error.to_string()), || false).unwrap()
+    campaign(&request, target, |_| library.open("a seed").map_err(|error| error.to_string()), || false).unwrap()
 }
 
 fn names(summary: &Summary) -> Vec<&'static str> {
@@ -63,7 +126,7 @@ fn loaded(top: &str, folder: &str) -> (tempfile::TempDir, DutLibrary) {
     let temporary = tempfile::tempdir().unwrap();
     let library = temporary.path().join("design.so");
     build(&library, top, &root().join(folder)).unwrap();
-    let loaded = DutLibrary::load(&library).unwrap();
+    let loaded = load(&library);
     (temporary, loaded)
 }
 
@@ -138,7 +201,7 @@ fn search(mutant: &Mutant, target: &Target) -> Option<String> {
     if let Err(error) = build(&library, "card", folder.path()) {
         return Some(format!("it does not compile: {error}"));
     }
-    let library = DutLibrary::load(&library).unwrap();
+    let library = load(&library);
     let mut found = names(&fuzz(&library, target, LEGAL_SEEDS, false, 1));
     if !found.iter().any(|name| mutant.rules.iter().any(|rule| rule == name)) {
         found.extend(names(&fuzz(&library, target, ILLEGAL_SEEDS, true, 1)));
@@ -207,6 +270,91 @@ fn the_same_seed_gives_the_same_run() {
     let first = run();
     assert!(!first.is_empty());
     assert_eq!(first, run());
+}
+
+/// Runs the command in a folder; returns its exit code and its output.
+fn command(folder: &Path, words: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(lanemark()).args(words).current_dir(folder).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    (output.status.code(), text.into_owned())
+}
+
+fn a_finding_is_kept_as_a_file_that_fails_in_the_same_way() {
+    let folder = tempfile::tempdir().unwrap();
+    build(&folder.path().join("engine.so"), "copy_engine", &root().join("rtl/examples")).unwrap();
+    let device = root().join("rtl/examples/copy_engine.toml");
+    fs::copy(device, folder.path().join("engine.toml")).unwrap();
+    let common = ["fuzz-rtl", "engine.so", "--device", "engine.toml"];
+    let seeds = ["--seeds", "0..20", "--illegal", "--timeout-clocks", "1024", "--output", "."];
+    let (code, found) = command(folder.path(), &[&common[..], &seeds].concat());
+    assert_eq!(code, Some(1), "{found}");
+    let mut replayed = 0;
+    for finding in found.split("FINDING ").skip(1) {
+        let shown = finding.split("\n  again: ").next().unwrap();
+        let again = finding.split("\n  again: lanemark ").nth(1).unwrap().lines().next().unwrap();
+        let words: Vec<&str> = again.split(' ').collect();
+        let (code, text) = command(folder.path(), &words);
+        assert_eq!(code, Some(1), "{again}\n{text}");
+        let same = |text: &str| text.lines().filter(|line| !line.contains("found by")).collect::<Vec<_>>().join("\n");
+        assert!(same(&text).contains(&same(shown)), "{again}\n{text}\nis not\n{shown}");
+        let capture = words.last().unwrap().replace(".toml", ".pcapng");
+        let (code, table) = command(folder.path(), &["trace", "--read", &capture]);
+        assert!(code == Some(0) && table.contains("CplD"), "{table}");
+        replayed += 1;
+    }
+    assert!(replayed >= 3, "{found}");
+    // The card keeps the rules that the engine breaks, and a file that is wrong is refused with line and key.
+    build(&folder.path().join("card.so"), "card", &root().join("rtl/card")).unwrap();
+    fs::copy(root().join("rtl/card.toml"), folder.path().join("card.toml")).unwrap();
+    let files = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let file = files.into_iter().find(|name| name.ends_with("completion_mismatch.toml")).unwrap();
+    let on_card = ["fuzz-rtl", "card.so", "--device", "card.toml", "--replay", &file];
+    let (code, text) = command(folder.path(), &on_card);
+    assert_eq!((code, text.as_str()), (Some(0), "no rule is broken; the file was written for completion_mismatch\n"));
+    let wrong = fs::read_to_string(folder.path().join(&file)).unwrap().replace("tags = ", "tagz = ");
+    fs::write(folder.path().join(&file), wrong).unwrap();
+    let (code, text) = command(folder.path(), &on_card);
+    assert!(code == Some(2) && text.contains(&format!("{file}:8: tagz: is unknown; did you mean tags?")), "{text}");
+}
+
+/// A module with the ports of the card and this text; the folder has its library and the device file of the card.
+fn module(text: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let card = fs::read_to_string(root().join("rtl/card/card.sv")).unwrap();
+    let ports = card[card.find("    input  logic        clk").unwrap()..].split(");").next().unwrap();
+    let text = format!(
+        "/* verilator lint_off UNDRIVEN */ /* verilator lint_off BLKSEQ */ /* verilator lint_off UNOPTFLAT */\nmodule broken (\n{ports});\n{text}\nendmodule\n"
+    );
+    fs::write(folder.path().join("broken.sv"), text).unwrap();
+    build(&folder.path().join("broken.so"), "broken", folder.path()).unwrap();
+    fs::copy(root().join("rtl/card.toml"), folder.path().join("card.toml")).unwrap();
+    folder
+}
+
+fn a_design_that_does_not_return_is_a_finding() {
+    let folder = module(
+        "logic [31:0] spin;\nassign tx_data = spin;\n\
+         always_ff @(posedge clk) if (rx_valid) while (rx_data != spin + 32'd1) spin = rx_data; else spin = 0;",
+    );
+    let words = ["fuzz-rtl", "broken.so", "--device", "card.toml", "--seeds", "3..4", "--hang-after-s", "1"];
+    let (code, text) = command(folder.path(), &words);
+    assert_eq!(code, Some(1), "{text}");
+    let lines = [
+        "FINDING hang (rule of rtl/lanemark_dut.h: each call of the design returns)",
+        "broken.so: lanemark_dut_clock has not returned for 1 s (seed 3, after ",
+        "lanemark: 1 rule is broken",
+    ];
+    for line in lines {
+        assert!(text.contains(line), "{text}");
+    }
+}
+
+fn a_design_that_does_not_settle_is_a_finding() {
+    let folder = module("wire loop = rx_valid && !loop;\nassign tx_data = {31'd0, loop};");
+    let words = ["fuzz-rtl", "broken.so", "--device", "card.toml", "--seeds", "3..4"];
+    let (code, text) = command(folder.path(), &words);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("FINDING assertion") && text.contains("did not converge"), "{text}");
 }
 
 fn commands_of_the_guide_print_the_shown_output() {

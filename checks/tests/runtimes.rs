@@ -12,7 +12,7 @@ use lanemark_compute::{Csr, Spmv, StreamCopy, Workload};
 use lanemark_hw::opencl::OpenClMachine;
 use lanemark_hw::sycl::SyclMachine;
 use lanemark_machine::{
-    Allocation, Arguments, Compute, Confirmed, HostWait, Launch, Machine, MachineError, Plan, QueueRequest,
+    Allocation, Arguments, Compute, Confirmed, HostWait, Launch, LaunchBy, Machine, MachineError, Plan, QueueRequest,
     RuntimeCopy, Samples, Verb,
 };
 use lanemark_units::Ticks;
@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         page_and_table_show_launches_by_core_and_label_the_device_as_no_card,
         copies_of_every_length_are_correct_and_issued_before_delivered,
         runs_of_copies_report_their_share_and_all_bytes_arrive,
+        reads_by_a_kernel_are_confirmed_and_labelled_as_those_of_memory,
         stream_copies_by_vectors_and_strides_are_correct,
         sparse_products_by_one_and_several_kernels_are_correct,
         prebuilt_kernels_work_and_those_of_another_device_are_refused,
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         prebuilt_kernels_work_on_every_runtime,
         every_device_answers_by_opencl_and_sycl_and_emulations_are_labelled,
         copies_by_every_kind_of_memory_are_correct_on_every_device,
+        every_opencl_device_reads_host_memory_by_a_kernel,
         a_driver_that_returns_before_its_copy_completes_has_two_times,
         a_runtime_with_a_missing_library_is_listed_with_the_working_ones,
         missing_sycl_devices_and_questions_of_other_targets_are_refused,
@@ -188,11 +190,13 @@ fn launches_are_measured_by_every_wait_and_the_record_describes_the_runtime() {
         let fact = &record["host"][fact];
         assert!(fact.get("value").is_some() || fact["unseen"].is_string(), "{fact}");
     }
-    let rates = ["runtime_copy", "many_small_few_large", "stream_copy", "spmv"];
-    let is_rate = |answer: &Value| rates.contains(&answer["question"].as_str().unwrap());
     for answer in answers {
-        let quantity = if is_rate(answer) { "bandwidth" } else { "cost" };
-        assert_eq!(answer["quantity"], quantity);
+        let quantity = match answer["question"].as_str().unwrap() {
+            "runtime_copy" | "many_small_few_large" | "stream_copy" | "spmv" | "dma_read_bandwidth" => "bandwidth",
+            "dma_read_latency" | "iotlb_reach" | "iotlb_thrash" | "loaded_latency" => "round_trip_latency",
+            _ => "cost",
+        };
+        assert_eq!(answer["quantity"], quantity, "{}", answer["question"]);
         assert!(answer["ceiling"]["rate_bytes_per_s"].is_null(), "{answer}");
     }
     let of = |question: &str| answers.iter().filter(|answer| answer["question"] == question).count();
@@ -207,7 +211,9 @@ fn launches_are_measured_by_every_wait_and_the_record_describes_the_runtime() {
     assert_eq!(of("many_small_few_large"), 4, "small and large, to buffers and mapped");
     let others: Vec<&Value> = skipped.iter().filter(|one| !left_out(one)).collect();
     assert!(others.len() > 10);
-    assert!(others.iter().all(|one| one["because"].as_str().unwrap().contains("not a PCIe function")));
+    let reasons = ["not a PCIe function", "the kernel reads only", "the kernel makes reads of one kind"];
+    let has_reason = |one: &&Value| reasons.iter().any(|reason| one["because"].as_str().unwrap().contains(reason));
+    assert!(others.iter().all(|one| has_reason(&one)), "{others:?}");
 }
 
 fn a_twin_shows_the_bottleneck_of_launches_and_how_far_it_is_off() {
@@ -475,6 +481,50 @@ fn a_runtime_with_a_missing_library_is_named() {
     );
 }
 
+/// Checks that all bytes of a record's reads are confirmed, and returns the number of answers.
+fn confirmed_reads(record: &Value) -> usize {
+    let answers = record["answers"].as_array().unwrap();
+    for answer in answers {
+        let bytes = |name: &str| answer["bytes"][name].as_u64().unwrap_or_else(|| panic!("{answer}"));
+        assert!(bytes("claimed_bytes") > 0 && bytes("claimed_bytes") == bytes("confirmed_bytes"), "{answer}");
+        assert!(answer["ceiling"]["rate_bytes_per_s"].is_null(), "{answer}");
+    }
+    answers.len()
+}
+
+fn reads_by_a_kernel_are_confirmed_and_labelled_as_those_of_memory() {
+    let reads = ["--on", "opencl:0", "--question", "dma_read_latency,dma_read_bandwidth", "--sizes", "4,20,64,4096"];
+    for more in [&[][..], &["--random"], &["--stride", "8192"]] {
+        let record = record(&on_pocl(&[&reads[..], more, &["--json"]].concat()));
+        assert_eq!(confirmed_reads(&record), 8, "{more:?}: {}", record["skipped"]);
+        for answer in record["answers"].as_array().unwrap() {
+            let because = match answer["question"].as_str().unwrap() {
+                "dma_read_latency" => "latencies have no ceiling",
+                _ => "the device is the processor itself: there is no link between it and memory",
+            };
+            assert_eq!(answer["ceiling"]["because"], because);
+        }
+        let findings = record["findings"].to_string();
+        assert_eq!(findings.matches("this answer is about memory, and no byte crosses PCIe").count(), 2, "{findings}");
+    }
+    let refused = |arguments: &[&str], because: &str| {
+        let output = on_pocl(&[&["--on", "opencl:0", "--question"], arguments].concat());
+        assert_eq!(output.status.code(), Some(77), "{}", said(&output));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &said(&output);
+        assert!(text.contains(because), "{text}");
+    };
+    refused(&["dma_write_bandwidth"], "the kernel reads only: it has no fence after which a write has arrived");
+    refused(&["dma_read_latency", "--sizes", "6"], "a work item loads whole words of 4 B");
+}
+
+fn every_opencl_device_reads_host_memory_by_a_kernel() {
+    let environment = environment();
+    let reads = ["--question", "dma_read_latency", "--sizes", "64", "--json"];
+    let devices = ["--on", "opencl:0", "--on", "opencl:1", "--on", "opencl:2"];
+    let record = record(&on_all(&environment, &[&["bench"], &reads[..], &devices].concat()));
+    assert_eq!(confirmed_reads(&record), 3, "{}", record["skipped"]);
+}
+
 fn without_runtimes_the_other_targets_answer() {
     let none = tempfile::tempdir().unwrap();
     let output = bench(none.path(), &libraries(), &["--on", "opencl:0"]);
@@ -739,7 +789,7 @@ fn sycl_kernels_in_a_separate_process() {
     let plan = |request| Plan { warmup_passes: 1, ..Plan::new(request, 10) };
     let launch = |count, allocation, kernels| {
         let arguments = Arguments { count, allocation };
-        plan(QueueRequest::Launch(Launch { kernels, wait: HostWait::Event, arguments }))
+        plan(QueueRequest::Launch(Launch { kernels, by: LaunchBy::Calls, wait: HostWait::Event, arguments }))
     };
     let copy = |bytes, allocation| {
         plan(QueueRequest::Copy(RuntimeCopy { verb: Verb::Store, bytes, wait: HostWait::Event, allocation }))

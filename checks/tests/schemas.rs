@@ -1,4 +1,4 @@
-//! Presets, records, diagnoses, guidance, spaces and logs of sweeps conform to the committed schemas, by two validators: one
+//! Presets, records, diagnoses, guidance, spaces, logs of sweeps and tables of copies conform to the committed schemas, by two validators: one
 //! in Rust, and Python's jsonschema, which `checks/schemas/validate` fetches.
 //!
 //! If that one is not available, its tests are ignored, with the reason; with `LANEMARK_REQUIRE_JSONSCHEMA=1` they fail.
@@ -17,6 +17,7 @@ fn main() -> ExitCode {
         every_preset_conforms_as_json,
         records_diagnoses_and_guidance_conform,
         lines_of_a_log_conform,
+        tables_of_copies_conform,
     )
     .into();
     tests.extend(trials!(
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         records_diagnoses_and_guidance_conform_by_python,
         every_space_conforms_by_python_as_it_is_written,
         lines_of_a_log_conform_by_python,
+        tables_of_copies_conform_by_python,
         a_wrong_document_is_refused_by_python_too,
     ));
     run(tests)
@@ -164,6 +166,30 @@ fn lines_of_a_log_conform() {
 fn lines_of_a_log_conform_by_python() {
     let folder = tempfile::tempdir().unwrap();
     all_conform("sweep-log", &lines(folder.path()));
+}
+
+/// A table that `tune` wrote, copied into `folder`.
+fn tables(folder: &Path) -> Vec<PathBuf> {
+    let table = folder.join("table.json");
+    let table = table.to_str().unwrap();
+    let output = Command::new(lanemark()).args(["tune", "--on", "xeon-spr+gpu-h100", "-o", table]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let table: Value = serde_json::from_slice(&std::fs::read(table).unwrap()).unwrap();
+    assert!(table["points"].as_array().unwrap().len() > 100, "{table}");
+    written(folder, "copies", [table])
+}
+
+fn tables_of_copies_conform() {
+    tables(tempfile::tempdir().unwrap().path());
+}
+
+fn tables_of_copies_conform_by_python() {
+    let folder = tempfile::tempdir().unwrap();
+    let tables = tables(folder.path());
+    all_conform("copies", &tables);
+    let wrong = folder.path().join("wrong.json");
+    std::fs::write(&wrong, std::fs::read_to_string(&tables[0]).unwrap().replacen("\"loop\"", "\"loops\"", 1)).unwrap();
+    assert_eq!(python("copies", &[wrong]).status.code(), Some(1));
 }
 
 fn a_wrong_document_is_refused_by_python_too() {

@@ -2,9 +2,9 @@
 
 use lanemark_machine::{
     Access, Arguments, BlockCopy, BufferHandoff, Clock, CoreWork, Discipline, DriverCall, EngineJob, Exchange, Facts,
-    Fence, Handshake, HostWait, KernelCall, Lane, Launch, LineSource, MapUnmap, Means, Medium, OnChannels, Operation,
-    Order, Partner, Pattern, Placement, Plan, QueueRequest, QueueWork, Region, RegionKind, Span, Step, Stream, Task,
-    TimeBase, Transfer, Verb, Width, Window, WriteRead,
+    Fence, Handshake, HostWait, KernelCall, Lane, Launch, LaunchBy, LineSource, MapUnmap, Means, Medium, OnChannels,
+    Operation, Order, Partner, Pattern, Placement, Plan, QueueRequest, QueueWork, Region, RegionKind, Span, Step,
+    Stream, Task, TimeBase, Transfer, Verb, Width, Window, WriteRead,
 };
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 use std::ops::Range;
@@ -127,7 +127,7 @@ pub fn all_steps(facts: &Facts) -> Vec<Plan> {
 }
 
 /// A launch of one empty kernel.
-const LAUNCH: Launch = Launch { kernels: 1, wait: HostWait::Finish, arguments: Arguments::NONE };
+const LAUNCH: Launch = Launch { kernels: 1, by: LaunchBy::Calls, wait: HostWait::Finish, arguments: Arguments::NONE };
 
 /// Plans that break a rule of [`Plan::check`], by the rule.
 fn impossible() -> Vec<(&'static str, Plan)> {

@@ -64,6 +64,56 @@ fn eight_gpus_beside_a_platform_have_one_slow_and_two_that_share_a_port() {
 }
 
 #[test]
+fn two_directions_that_share_one_path_are_named() {
+    let folder = folder("nvbandwidth-one-path.txt", "gpu-alone-idle.txt");
+    let text = folder.good(&["import", "out.txt", "-o", "r.json"]);
+    assert!(text.contains("both directions at once are 26.0 GB/s together, and one alone is 24.9 GB/s"), "{text}");
+    assert!(kinds(&written(&folder)).iter().all(|kind| *kind == ImportFindingKind::SharedPort), "{text}");
+}
+
+#[test]
+fn files_of_four_nodes_are_held_against_each_other_and_become_one_record() {
+    let node = |rate: &str| {
+        let head = "nvbandwidth Version: v0.8\n\nDevice 0: NVIDIA H100 PCIe (00000000:41:00)\n\n";
+        let test = "Running host_to_device_memcpy_ce.\nmemcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)\n";
+        format!("{head}{test}           0\n 0     {rate}\n\nSUM host_to_device_memcpy_ce {rate}\n\n")
+    };
+    let texts = ["54.10", "54.21", "41.02", "54.15"].map(node);
+    let names = ["n1.txt", "n2.txt", "n3.txt", "n4.txt"];
+    let files: Vec<(&str, &[u8])> = names.iter().zip(&texts).map(|(name, text)| (*name, text.as_bytes())).collect();
+    let folder = Folder::with(&files);
+    let text = folder.good(&[&["import"], &names[..], &["-o", "r.json"]].concat());
+    assert!(text.starts_with("n1.txt, n2.txt, n3.txt, n4.txt: 4 figures of nvbandwidth (v0.8)"), "{text}");
+    let slow = "unlike its siblings: line 8: host_to_device_memcpy_ce, n3.txt: GPU 0 (00000000:41:00)";
+    assert!(text.contains(slow), "{text}");
+    let record = written(&folder);
+    assert_eq!(kinds(&record), [ImportFindingKind::UnlikeSiblings]);
+    let imported = record.imported.unwrap();
+    let devices: Vec<&str> = imported.figures.iter().map(|figure| figure.device.as_deref().unwrap()).collect();
+    assert_eq!(devices, names.map(|name| format!("{name}: GPU 0 (00000000:41:00)")));
+}
+
+#[test]
+fn files_of_two_tools_or_with_an_unreadable_one_among_them_are_refused() {
+    let folder = Folder::with(&[
+        ("one.txt", &sample("nvbandwidth-eight-gpus.txt")),
+        ("two.txt", &sample("gdrcopy-copybw.txt")),
+        ("three.txt", b"hello"),
+    ]);
+    let refused = |files: &[&str], because: &str| {
+        let outcome = folder.run(&[&["import"], files].concat());
+        assert_eq!((outcome.code, outcome.out.as_str()), (Some(2), ""), "{}", outcome.err);
+        assert!(outcome.err.contains(because), "{}", outcome.err);
+    };
+    refused(
+        &["one.txt", "two.txt"],
+        "one.txt is output of nvbandwidth, and two.txt of gdrcopy: import the files of each tool by themselves",
+    );
+    refused(&["one.txt", "three.txt"], "three.txt: its words are those of no tool, or of several");
+    refused(&["one.txt", "absent.txt"], "reading absent.txt: No such file or directory");
+}
+
+#[test]
 fn the_link_of_a_listing_is_the_limit_at_its_capability() {
     // The link of this idle GPU is at 2.5 GT/s, and supports 16 GT/s.
     let folder = folder("nvbandwidth-idle.json", "gpu-alone-idle.txt");

@@ -4,8 +4,8 @@ use crate::folder::{Folder, card};
 use lanemark_bench::{Axes, CATALOGUE, Effort, ask};
 use lanemark_compute::{StreamCopy, Workload};
 use lanemark_machine::{
-    Allocation, DeviceKind, Facts, Machine, MachineError, Plan, QueueRequest, RuntimeFacts, Sample, Samples, TimeBase,
-    Unsupported,
+    Allocation, DeviceKind, DmaFacts, EngineJob, Facts, LaunchBy, Machine, MachineError, Plan, QueueRequest,
+    RuntimeFacts, Sample, Samples, TimeBase, Unsupported, Verb, Work,
 };
 use lanemark_units::Ticks;
 use serde_json::{Value, json};
@@ -133,6 +133,17 @@ impl Machine for Noting {
                 QueueRequest::Copy(_) | QueueRequest::SmallCopies(_) => None,
             });
         }
+        if let Work::Engines(engines) = &plan.work {
+            let of_read = |job: &EngineJob| match job {
+                EngineJob::Transfer(read) if read.verb == Verb::Load => {
+                    let unit =
+                        if [read.bytes, read.window.offset].iter().all(|length| length % 16 == 0) { 16 } else { 4 };
+                    Some(format!("reads_{unit}"))
+                }
+                _ => None,
+            };
+            self.kernels.extend(engines.jobs.iter().filter_map(of_read));
+        }
         while samples.wants_more() {
             let time = Ticks::whole_ns(1000 * plan.passes.max(1));
             samples.keep(Sample { issue: time, delivered: time }, None);
@@ -147,9 +158,23 @@ fn kernels_that_are_printed_are_those_that_questions_launch_and_no_others() {
         kind: DeviceKind::Accelerator,
         is_emulated: false,
         allocations: Allocation::ALL.to_vec(),
+        launches: vec![LaunchBy::Calls],
         small_copies: Vec::new(),
         memory_ports: 32,
         computes: true,
+    };
+    let dma = DmaFacts {
+        cards: 1,
+        mapped_bytes: 1 << 30,
+        page_bytes: None,
+        cache: None,
+        is_partial_dearer: false,
+        has_remote: false,
+        tags: 64,
+        channels: 1,
+        relays_at: None,
+        has_driver: false,
+        has_flag: false,
     };
     let facts = Facts {
         name: "a runtime".to_owned(),
@@ -161,7 +186,7 @@ fn kernels_that_are_printed_are_those_that_questions_launch_and_no_others() {
         stores: vec![],
         loads: vec![],
         memcpy: String::new(),
-        dma: None,
+        dma: Some(dma),
         driver_width: None,
         tables: vec![],
         disciplines: vec![],

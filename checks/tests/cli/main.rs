@@ -9,6 +9,7 @@ mod baselines;
 mod bound;
 mod commands;
 mod compare;
+mod copies;
 mod corpus;
 mod csv;
 mod doctor;

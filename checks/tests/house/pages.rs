@@ -26,7 +26,7 @@ const ABSENT: &[Absent] = &[
     },
     Absent { item: "Packages", paths: &["debian", "packaging"], words: &["pypi"] },
     Absent { item: "Pages", paths: &["crates/live/src/simulation.rs"], words: &[] },
-    Absent { item: "RTL", paths: &["python/lanemark/cocotb.py"], words: &["cocotb", "verilator"] },
+    Absent { item: "RTL", paths: &["rtl/adapters"], words: &["litepcie", "avalon"] },
 ];
 
 /// What of `absent` the tree has: a path, or a word with its file.

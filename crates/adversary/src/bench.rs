@@ -1,6 +1,6 @@
-//! The test bench: root complex and host memory around a device, clock by clock.
+//! Root complex and host memory around a device, clock by clock.
 
-use crate::completer::{Completer, HOST, Limits};
+use crate::completer::{Completer, HOST, Limits, Manner};
 use crate::dut::{Dut, Inputs, Outputs};
 use crate::finding::Finding;
 use crate::ledger::{Ledger, Scheme};
@@ -21,6 +21,10 @@ const READ_CLOCKS: u64 = 20_000;
 const GRACE: u64 = 1024;
 /// Clocks between an unexpected completion and a read with its tag that the device may have begun before.
 const CROSSING: u64 = 256;
+/// Requester ID of the device: 01:00.0.
+const DEVICE: u16 = 0x0100;
+/// Address of MSIs.
+const MSI_ADDRESS: u64 = 0xfee0_0000;
 /// Number of tags of the host.
 const HOST_TAGS: u16 = 32;
 
@@ -41,6 +45,8 @@ struct HostRead {
     tag: u16,
     request: MemoryRequest,
     data: Option<Vec<u8>>,
+    /// Clock by which it is completed.
+    limit: u64,
 }
 
 /// Behaviour of the partner that is no completion.
@@ -51,9 +57,9 @@ pub(crate) struct Pace {
     pub has_gaps: bool,
 }
 
-/// A device and its partner.
-pub(crate) struct Bench<'a> {
-    dut: &'a mut dyn Dut,
+/// The partner of a device.
+#[derive(Debug)]
+pub(crate) struct Bench {
     pub inputs: Inputs,
     outputs: Outputs,
     pub clock: u64,
@@ -92,10 +98,9 @@ pub(crate) struct Bench<'a> {
     pub kept: Option<Vec<Passed>>,
 }
 
-impl<'a> Bench<'a> {
-    pub fn new(dut: &'a mut dyn Dut, limits: Limits, memory_start: u64, memory_bytes: usize, is_scarce: bool) -> Self {
+impl Bench {
+    pub fn new(limits: Limits, memory_start: u64, memory_bytes: usize, is_scarce: bool) -> Self {
         Bench {
-            dut,
             inputs: Inputs { mps: limits.mps, tags: limits.tags, ..Inputs::default() },
             outputs: Outputs::default(),
             clock: 0,
@@ -136,9 +141,9 @@ impl<'a> Bench<'a> {
     }
 
     /// Makes a number of clocks.
-    pub fn clocks(&mut self, clocks: u64) -> Checked<()> {
+    pub fn clocks(&mut self, dut: &mut dyn Dut, clocks: u64) -> Checked<()> {
         for _ in 0..clocks {
-            self.tick()?;
+            self.tick(dut)?;
         }
         Ok(())
     }
@@ -148,8 +153,20 @@ impl<'a> Bench<'a> {
         self.completer.is_idle() && self.sender.is_empty() && self.ledger.is_settled()
     }
 
-    /// Makes one clock.
-    pub fn tick(&mut self) -> Checked<()> {
+    /// Makes one clock of a device.
+    pub fn tick(&mut self, dut: &mut dyn Dut) -> Checked<()> {
+        self.drive();
+        let mut outputs = Outputs::default();
+        dut.clock(&self.inputs, &mut outputs);
+        self.sample(&outputs)?;
+        match dut.failed_assertion() {
+            Some(what) => self.finding(Rule::Assertion, what),
+            None => Ok(()),
+        }
+    }
+
+    /// Sets the inputs of the device for the next clock.
+    pub fn drive(&mut self) {
         self.ledger.clock(self.clock, self.pace.scheme, &mut self.random, &mut self.inputs);
         if self.sender.is_empty() {
             for outgoing in self.completer.next(self.clock, &mut self.random, &mut self.coverage) {
@@ -160,35 +177,38 @@ impl<'a> Bench<'a> {
         let is_held = self.inputs.rx_bytes > 0 && self.outputs.rx_ready == 0;
         if !is_held {
             let is_gap = self.pace.has_gaps && self.random.u8(0..8) == 0;
-            self.sender.offer(&mut self.inputs, self.dut.beat_bytes(), is_gap);
+            self.sender.offer(&mut self.inputs, self.completer.limits.beat_bytes, is_gap);
         }
         self.inputs.tx_ready = u8::from(!self.pace.has_back_pressure || self.random.u8(0..3) == 0);
-        self.dut.clock(&self.inputs, &mut self.outputs);
+    }
+
+    /// Checks the outputs of the device in the clock of these inputs.
+    pub fn sample(&mut self, outputs: &Outputs) -> Checked<()> {
+        self.outputs = *outputs;
         self.clock += 1;
-        if self.inputs.reset == 0 {
-            if self.outputs.rx_ready != 0
-                && self.inputs.rx_bytes > 0
-                && let Some(sent) = self.sender.accepted(&self.inputs)
-            {
-                self.sent(&sent);
-            }
-            let is_ready = self.inputs.tx_ready != 0;
-            let beat_bytes = self.dut.beat_bytes();
-            match self.assembler.clock(&self.outputs, is_ready, beat_bytes, self.clock) {
-                Assembled::Nothing => {}
-                Assembled::Starts => self.ledger.starts(),
-                Assembled::Tlp { tlp, started } => {
-                    if started == self.clock {
-                        self.ledger.starts();
-                    }
-                    self.received(&tlp, started)?;
-                }
-                Assembled::Broken(what) => return self.finding(Rule::StableBeats, what),
-            }
+        if self.inputs.reset != 0 {
+            return Ok(());
         }
-        match self.dut.failed_assertion() {
-            Some(what) => self.finding(Rule::Assertion, what),
-            None => Ok(()),
+        if self.outputs.rx_ready != 0
+            && self.inputs.rx_bytes > 0
+            && let Some(sent) = self.sender.accepted(&self.inputs)
+        {
+            self.sent(&sent);
+        }
+        let is_ready = self.inputs.tx_ready != 0;
+        match self.assembler.clock(&self.outputs, is_ready, self.completer.limits.beat_bytes, self.clock) {
+            Assembled::Nothing => Ok(()),
+            Assembled::Starts => {
+                self.ledger.starts();
+                Ok(())
+            }
+            Assembled::Tlp { tlp, started } => {
+                if started == self.clock {
+                    self.ledger.starts();
+                }
+                self.received(&tlp, started)
+            }
+            Assembled::Broken(what) => self.finding(Rule::StableBeats, what),
         }
     }
 
@@ -425,29 +445,104 @@ impl<'a> Bench<'a> {
         request.common.attr.no_snoop = self.random.bool();
         request.common.tc = self.random.u8(0..8);
         self.reads.retain(|read| read.tag != tag);
-        self.reads.push(HostRead { tag, request, data: None });
+        let limit = self.clock + READ_CLOCKS + 2 * self.completer.limits.timeout_clocks;
+        self.reads.push(HostRead { tag, request, data: None, limit });
         self.request(bar, request, &[]);
         tag
     }
 
-    /// Clocks until the read with this tag is completed; returns its DWs.
-    pub fn finish_read(&mut self, tag: u16) -> Checked<Vec<u8>> {
-        let limit = self.clock + READ_CLOCKS + 2 * self.completer.limits.timeout_clocks;
-        while self.clock < limit {
-            self.tick()?;
-            if let Some(place) = self.reads.iter().position(|read| read.tag == tag && read.data.is_some()) {
-                return Ok(self.reads.remove(place).data.unwrap_or_default());
-            }
+    /// Returns the DWs of the read with this tag, once it is completed.
+    pub fn take_read(&mut self, tag: u16) -> Checked<Option<Vec<u8>>> {
+        let Some(place) = self.reads.iter().position(|read| read.tag == tag) else { return Ok(None) };
+        let read = &mut self.reads[place];
+        if let Some(data) = read.data.take() {
+            self.reads.remove(place);
+            return Ok(Some(data));
         }
-        let address = self.reads.iter().find(|read| read.tag == tag).map_or(0, |read| read.request.address);
+        if self.clock < read.limit {
+            return Ok(None);
+        }
+        let address = read.request.address;
         let clocks = READ_CLOCKS + 2 * self.completer.limits.timeout_clocks;
         self.finding(Rule::MissingCompletion, format!("a read of {address:#x} is not completed within {clocks} clocks"))
     }
 
+    /// Clocks until the read with this tag is completed; returns its DWs.
+    pub fn finish_read(&mut self, dut: &mut dyn Dut, tag: u16) -> Checked<Vec<u8>> {
+        loop {
+            self.tick(dut)?;
+            if let Some(data) = self.take_read(tag)? {
+                return Ok(data);
+            }
+        }
+    }
+
     /// Reads up to 8 bytes of a BAR.
-    pub fn read(&mut self, bar: u8, address: u64, bytes: u32) -> Checked<Vec<u8>> {
+    pub fn read(&mut self, dut: &mut dyn Dut, bar: u8, address: u64, bytes: u32) -> Checked<Vec<u8>> {
         let tag = self.start_read(bar, address, bytes);
-        self.finish_read(tag)
+        self.finish_read(dut, tag)
+    }
+
+    /// Prepares a transfer with these legal situations, and an illegal one after a number of reads.
+    pub fn begin(&mut self, legal: &[Situation], twist: Option<(Situation, u32)>) {
+        let one_of = |each: &[Situation]| legal.iter().copied().find(|situation| each.contains(situation));
+        let has = |situation| legal.contains(&situation);
+        let manner = Manner {
+            split: one_of(&[Situation::SplitAtEveryRcb, Situation::SplitAnywhere]),
+            order: one_of(&[Situation::ReorderedAcrossTags, Situation::InterleavedAcrossTags]),
+            delay: one_of(&[Situation::DelayedToTimeout, Situation::RandomDelays, Situation::TagsReusedAtOnce]),
+        };
+        self.completer.begin(manner, twist);
+        let scheme = match one_of(&[Situation::CreditsWithheld, Situation::CreditsOneByOne]) {
+            Some(Situation::CreditsWithheld) => Scheme::Withheld,
+            Some(_) => Scheme::OneByOne,
+            None => Scheme::AtOnce,
+        };
+        self.pace =
+            Pace { scheme, has_back_pressure: has(Situation::BackPressure), has_gaps: has(Situation::GapsInTlps) };
+        self.completer.is_slow = self.pace.has_back_pressure || self.pace.has_gaps;
+        for situation in
+            [Situation::CreditsWithheld, Situation::CreditsOneByOne, Situation::BackPressure, Situation::GapsInTlps]
+        {
+            if has(situation) {
+                self.coverage.count(situation);
+            }
+        }
+    }
+
+    /// Permits the requests of a transfer; the device may begin with them.
+    pub fn permit(&mut self, permitted: Permitted) {
+        self.permitted = Some(permitted);
+        (self.interrupts, self.is_interrupt_early, self.is_excused) = (0, false, false);
+        (self.requests, self.last_progress) = (0, self.clock);
+    }
+
+    /// Sets what the configuration space of the device has: its ID, its timeout and its interrupt.
+    pub fn configure(&mut self) {
+        self.inputs.requester_id = DEVICE;
+        // Timeouts are at most 2^20 clocks.
+        self.inputs.timeout_clocks = self.completer.limits.timeout_clocks as u32;
+        self.inputs.msi_enable = 1;
+        self.inputs.msi_address = MSI_ADDRESS;
+        self.inputs.msi_data = 0x4021;
+    }
+
+    /// Sets the packet sizes of the device, and counts what changes.
+    pub fn set_sizes(&mut self, mps: u16, mrrs: u16) {
+        if mps != self.inputs.mps {
+            self.coverage.count(Situation::PayloadSizeChanged);
+        }
+        if mrrs != self.inputs.mrrs {
+            self.coverage.count(Situation::ReadSizeChanged);
+        }
+        (self.inputs.mps, self.inputs.mrrs) = (mps, mrrs);
+        self.completer.limits.mps = mps;
+    }
+
+    /// Whether a transfer makes no progress any more, with everything sent that the device waits for.
+    pub fn is_stuck(&self) -> bool {
+        let idle = self.clock.saturating_sub(self.last_progress);
+        self.is_idle() && idle > 3 * self.completer.limits.timeout_clocks + 4000
     }
 
     /// Drops the reads of the host: the function was reset.

@@ -30,6 +30,12 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// Name of the file of the shortest case, such as `seed-7-poison.toml`.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        format!("seed-{}-{}.toml", self.seed, self.finding.rule.row().name)
+    }
+
     /// The TLPs of the shortest case as a capture.
     #[must_use]
     pub fn capture(&self) -> Capture {
@@ -73,14 +79,14 @@ struct Shared {
     error: Option<String>,
 }
 
-/// Runs all seeds; `open` makes a device in its initial state for each, and `should_stop` ends the run early.
+/// Runs all seeds; `open` makes a device in its initial state for a seed, and `should_stop` ends the run early.
 ///
 /// # Errors
 /// The error of `open`.
 pub fn campaign<D: Dut>(
     request: &Request,
     target: &Target,
-    open: impl Fn() -> Result<D, String> + Sync,
+    open: impl Fn(u64) -> Result<D, String> + Sync,
     should_stop: impl Fn() -> bool + Sync,
 ) -> Result<Summary, String> {
     let next = AtomicU64::new(request.seeds.start);
@@ -92,7 +98,7 @@ pub fn campaign<D: Dut>(
                 break;
             }
             let case = Case::of_seed(seed, target, request.is_illegal);
-            let outcome = open().map(|mut dut| run(&mut dut, target, &case, false));
+            let outcome = open(seed).map(|mut dut| run(&mut dut, target, &case, false));
             let Ok(mut shared) = shared.lock() else { break };
             match outcome {
                 Ok(outcome) => shared.add(seed, &outcome),
@@ -141,14 +147,14 @@ fn shortened<D: Dut>(
     seeds: u64,
     request: &Request,
     target: &Target,
-    open: &impl Fn() -> Result<D, String>,
+    open: &impl Fn(u64) -> Result<D, String>,
 ) -> Result<Failure, String> {
     let case = Case::of_seed(seed, target, request.is_illegal);
     let case = shrink::shortest(&case, rule, target.alignment(), |candidate| {
-        let mut dut = open().ok()?;
+        let mut dut = open(seed).ok()?;
         run(&mut dut, target, candidate, false).finding.map(|(finding, _)| finding.rule)
     });
-    let mut dut = open()?;
+    let mut dut = open(seed)?;
     let outcome = run(&mut dut, target, &case, true);
     let Some((finding, _)) = outcome.finding else {
         return Err(format!(

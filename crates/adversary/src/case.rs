@@ -55,7 +55,7 @@ pub struct Case {
 }
 
 /// Max Payload Sizes and Max Read Request Sizes in bytes.
-const SIZES: [u16; 3] = [128, 256, 512];
+pub(crate) const SIZES: [u16; 3] = [128, 256, 512];
 
 impl Case {
     /// The case of a seed; with illegal situations if asked.
@@ -92,30 +92,13 @@ impl Case {
     }
 }
 
-fn illegal_situations() -> impl Iterator<Item = Situation> {
+/// Every illegal situation.
+pub(crate) fn illegal_situations() -> impl Iterator<Item = Situation> {
     SITUATIONS.iter().filter(|row| !row.is_legal).map(|row| row.situation)
 }
 
-fn step(random: &mut Rng, target: &Target, is_illegal: bool) -> Step {
-    let direction = if random.bool() { Direction::ToDevice } else { Direction::ToHost };
-    let alignment = target.alignment();
-    let down = |value: u64| value / alignment * alignment;
-    let most = target.most_bytes();
-    let bytes = match random.u8(0..8) {
-        0 => random.u64(1..=16.min(most)),
-        1..=4 => random.u64(1..=600.min(most)),
-        _ => random.u64(1..=most),
-    };
-    let bytes = down(bytes).max(alignment);
-    let device = down(random.u64(0..=target.memory_bytes() - bytes));
-    let host_bytes = target.host_bytes();
-    // Half of the buffers are near a 4 KiB boundary.
-    let host = if random.bool() {
-        random.u64(0..=host_bytes - bytes)
-    } else {
-        let page = random.u64(1..host_bytes / 4096) * 4096;
-        (page + random.u64(0..64)).saturating_sub(random.u64(0..=bytes.min(64))).min(host_bytes - bytes)
-    };
+/// Legal situations of a transfer: at most one of each group.
+pub(crate) fn legal_situations(random: &mut Rng) -> Vec<Situation> {
     let mut legal = Vec::new();
     let mut maybe = |random: &mut Rng, each: &[Situation]| {
         let choice = random.usize(0..=each.len() + 1);
@@ -138,6 +121,30 @@ fn step(random: &mut Rng, target: &Target, is_illegal: bool) -> Step {
     ] {
         maybe(random, &[one]);
     }
+    legal
+}
+
+fn step(random: &mut Rng, target: &Target, is_illegal: bool) -> Step {
+    let direction = if random.bool() { Direction::ToDevice } else { Direction::ToHost };
+    let alignment = target.alignment();
+    let down = |value: u64| value / alignment * alignment;
+    let most = target.most_bytes();
+    let bytes = match random.u8(0..8) {
+        0 => random.u64(1..=16.min(most)),
+        1..=4 => random.u64(1..=600.min(most)),
+        _ => random.u64(1..=most),
+    };
+    let bytes = down(bytes).max(alignment);
+    let device = down(random.u64(0..=target.memory_bytes() - bytes));
+    let host_bytes = target.host_bytes();
+    // Half of the buffers are near a 4 KiB boundary.
+    let host = if random.bool() {
+        random.u64(0..=host_bytes - bytes)
+    } else {
+        let page = random.u64(1..host_bytes / 4096) * 4096;
+        (page + random.u64(0..64)).saturating_sub(random.u64(0..=bytes.min(64))).min(host_bytes - bytes)
+    };
+    let legal = legal_situations(random);
     let illegal: Vec<Situation> = illegal_situations().collect();
     let illegal = (is_illegal && random.u8(0..4) == 0).then(|| {
         let situation = match direction {

@@ -20,3 +20,5 @@ impl fmt::Display for Finding {
         write!(f, "{} ({}: {}): {} at clock {}", row.name, row.source, row.statement, self.what, self.clock)
     }
 }
+
+impl std::error::Error for Finding {}

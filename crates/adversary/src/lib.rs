@@ -12,7 +12,9 @@
 //! | `situation` | the table of situations, and how often each was created |
 //! | `rule` | the table of rules |
 //! | `case` | a case from a seed |
+//! | `case_file` | a case as a file, to run it again |
 //! | `bench` | root complex and host memory, clock by clock |
+//! | `partner` | root complex and host memory for a test bench of the user |
 //! | `completer`, `twist` | completions, legal and illegal |
 //! | `ledger` | credits |
 //! | `stream` | TLPs as beats |
@@ -26,10 +28,12 @@
 mod bench;
 mod campaign;
 mod case;
+mod case_file;
 mod completer;
 mod dut;
 mod finding;
 mod ledger;
+mod partner;
 mod rule;
 mod shrink;
 mod situation;
@@ -40,8 +44,10 @@ mod twist;
 
 pub use campaign::{Failure, Request, Summary, campaign};
 pub use case::{Case, Direction, Step};
+pub use case_file::CaseFile;
 pub use dut::{Dut, Inputs, MOST_BEAT_BYTES, Outputs};
 pub use finding::Finding;
+pub use partner::{Partner, PartnerSettings};
 pub use rule::{RULES, Rule, RuleRow};
 pub use situation::{Coverage, SITUATIONS, Situation, SituationRow};
 pub use target::{Target, TargetError};

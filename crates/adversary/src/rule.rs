@@ -37,6 +37,7 @@ pub enum Rule {
     Recovery,
     FunctionReset,
     Assertion,
+    Hang,
 }
 
 /// The name, source and statement of a rule.
@@ -57,7 +58,7 @@ const fn row(rule: Rule, name: &'static str, source: &'static str, statement: &'
 }
 
 /// Every rule, in the order of [`Rule`].
-pub const RULES: [RuleRow; 33] = [
+pub const RULES: [RuleRow; 34] = [
     row(Rule::StableBeats, "stable_beats", "rtl/README.md", "a beat that is not accepted is offered again unchanged"),
     row(Rule::HeaderFields, "header_fields", "2.2.1", "reserved fields are 0, and types are defined"),
     row(Rule::LengthField, "length_field", "2.2.2", "the data of a TLP are as long as its Length"),
@@ -101,6 +102,7 @@ pub const RULES: [RuleRow; 33] = [
         "a function-level reset ends a transfer, and the next one works",
     ),
     row(Rule::Assertion, "assertion", "the design", "the assertions of the design hold"),
+    row(Rule::Hang, "hang", "rtl/lanemark_dut.h", "each call of the design returns"),
 ];
 
 impl Rule {

@@ -2,11 +2,15 @@
 
 use lanemark_devices::{DeviceFile, Engine};
 use std::fmt;
+use std::ops::RangeInclusive;
 
 /// Most memory of a device that is tested, in bytes.
 const MOST_MEMORY: u64 = 8192;
 /// Memory of the host for transfers, in bytes.
 const HOST_BYTES: u64 = 32 * 1024;
+
+/// Completion timeouts that a device can be given, in clocks.
+pub(crate) const TIMEOUT_CLOCKS: RangeInclusive<u64> = 256..=1 << 20;
 
 /// An engine, and how its registers are reached.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -43,7 +47,7 @@ impl Target {
                 format!("device file '{}' has no section [engine]: it says how a transfer is started", device.name);
             return Err(TargetError(what));
         };
-        if !(256..=1 << 20).contains(&timeout_clocks) {
+        if !TIMEOUT_CLOCKS.contains(&u64::from(timeout_clocks)) {
             return Err(TargetError(format!("a timeout of {timeout_clocks} clocks; use 256 to 1048576")));
         }
         let storage = device.harmless.iter().find(|range| range.kind == "storage" && range.to - range.from >= 64);

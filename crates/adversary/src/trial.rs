@@ -1,21 +1,16 @@
 //! A run of a case on a device.
 
-use crate::bench::{Bench, Checked, Pace, Permitted};
+use crate::bench::{Bench, Checked, Permitted};
 use crate::case::{Case, Direction, Step};
-use crate::completer::{Limits, Manner};
+use crate::completer::Limits;
 use crate::dut::Dut;
 use crate::finding::Finding;
-use crate::ledger::Scheme;
 use crate::rule::Rule;
 use crate::situation::{Coverage, Situation};
 use crate::target::Target;
 use fastrand::Rng;
 use lanemark_record::Passed;
 
-/// Requester ID of the device: 01:00.0.
-const DEVICE: u16 = 0x0100;
-/// Address of MSIs.
-const MSI_ADDRESS: u64 = 0xfee0_0000;
 /// Clocks of a reset.
 const RESET_CLOCKS: u64 = 8;
 /// Clocks after a transfer in which its interrupt arrives.
@@ -47,9 +42,10 @@ pub fn run(dut: &mut dyn Dut, target: &Target, case: &Case, keep: bool) -> Outco
         rcb: case.rcb,
         beat_bytes: dut.beat_bytes(),
     };
-    let mut bench = Bench::new(dut, limits, target.host_start(), target.host_bytes() as usize, case.is_scarce);
+    let mut bench = Bench::new(limits, target.host_start(), target.host_bytes() as usize, case.is_scarce);
     bench.kept = keep.then(Vec::new);
-    let mut trial = Trial { bench, target, shadow: vec![None; target.memory_bytes() as usize], is_poll_fast: false };
+    let mut trial =
+        Trial { dut, bench, target, shadow: vec![None; target.memory_bytes() as usize], is_poll_fast: false };
     let mut finding = trial.start(case.seed).err().map(|finding| (*finding, 0));
     for (place, step) in case.steps.iter().enumerate() {
         if finding.is_none() {
@@ -69,7 +65,8 @@ enum Ended {
 }
 
 struct Trial<'a> {
-    bench: Bench<'a>,
+    dut: &'a mut dyn Dut,
+    bench: Bench,
     target: &'a Target,
     /// Bytes of the device's memory; `None` if a failed transfer may have changed them.
     shadow: Vec<Option<u8>>,
@@ -81,8 +78,8 @@ impl Trial<'_> {
     fn start(&mut self, seed: u64) -> Checked<()> {
         self.bench.random = Rng::with_seed(seed ^ 0x5eed);
         self.bench.inputs.reset = 1;
-        self.configure(128, 128);
-        self.bench.clocks(RESET_CLOCKS)?;
+        self.bench.configure();
+        self.bench.clocks(self.dut, RESET_CLOCKS)?;
         self.bench.inputs.reset = 0;
         self.bench.set_bus_master(true);
         let most = self.target.most_bytes();
@@ -94,17 +91,6 @@ impl Trial<'_> {
             device += bytes;
         }
         Ok(())
-    }
-
-    fn configure(&mut self, mps: u16, mrrs: u16) {
-        let inputs = &mut self.bench.inputs;
-        inputs.requester_id = DEVICE;
-        inputs.timeout_clocks = self.target.timeout_clocks;
-        inputs.msi_enable = 1;
-        inputs.msi_address = MSI_ADDRESS;
-        inputs.msi_data = 0x4021;
-        (inputs.mps, inputs.mrrs) = (mps, mrrs);
-        self.bench.completer.limits.mps = mps;
     }
 
     /// A transfer without situations, from the start of the host memory.
@@ -124,14 +110,7 @@ impl Trial<'_> {
     }
 
     fn step(&mut self, step: &Step) -> Checked<()> {
-        let inputs = self.bench.inputs;
-        if step.mps != inputs.mps {
-            self.bench.coverage.count(Situation::PayloadSizeChanged);
-        }
-        if step.mrrs != inputs.mrrs {
-            self.bench.coverage.count(Situation::ReadSizeChanged);
-        }
-        self.configure(step.mps, step.mrrs);
+        self.bench.set_sizes(step.mps, step.mrrs);
         self.bench.twisted = None;
         let ended = self.transfer(step)?;
         if step.direction == Direction::ToDevice || ended != Ended::Done {
@@ -171,30 +150,12 @@ impl Trial<'_> {
     }
 
     fn manner(&mut self, step: &Step) {
-        let one_of = |each: &[Situation]| step.legal.iter().copied().find(|situation| each.contains(situation));
         let has = |situation| step.legal.contains(&situation);
-        let manner = Manner {
-            split: one_of(&[Situation::SplitAtEveryRcb, Situation::SplitAnywhere]),
-            order: one_of(&[Situation::ReorderedAcrossTags, Situation::InterleavedAcrossTags]),
-            delay: one_of(&[Situation::DelayedToTimeout, Situation::RandomDelays, Situation::TagsReusedAtOnce]),
-        };
         let twist = step.illegal.filter(|(situation, _)| *situation != Situation::FunctionLevelReset);
-        self.bench.completer.begin(manner, twist);
-        let scheme = match one_of(&[Situation::CreditsWithheld, Situation::CreditsOneByOne]) {
-            Some(Situation::CreditsWithheld) => Scheme::Withheld,
-            Some(_) => Scheme::OneByOne,
-            None => Scheme::AtOnce,
-        };
-        self.bench.pace =
-            Pace { scheme, has_back_pressure: has(Situation::BackPressure), has_gaps: has(Situation::GapsInTlps) };
-        self.bench.completer.is_slow = self.bench.pace.has_back_pressure || self.bench.pace.has_gaps;
+        self.bench.begin(&step.legal, twist);
         self.is_poll_fast = has(Situation::PollingDuringTransfer);
         let coverage = &mut self.bench.coverage;
         for (is_there, situation) in [
-            (scheme == Scheme::Withheld, Situation::CreditsWithheld),
-            (scheme == Scheme::OneByOne, Situation::CreditsOneByOne),
-            (has(Situation::BackPressure), Situation::BackPressure),
-            (has(Situation::GapsInTlps), Situation::GapsInTlps),
             (self.is_poll_fast, Situation::PollingDuringTransfer),
             (!(step.host | step.bytes).is_multiple_of(4), Situation::UnalignedBuffers),
             (self.target.host_start() + step.host >= 1 << 32, Situation::AddressAbove4Gib),
@@ -220,9 +181,7 @@ impl Trial<'_> {
         let before = self.bench.memory[host..host + bytes].to_vec();
         let all_known: Option<Vec<u8>> = self.shadow[device..device + bytes].iter().copied().collect();
         self.bench.expected = all_known.filter(|_| is_to_host).map(|data| (address, data));
-        self.bench.permitted = Some(Permitted { start: address, bytes: step.bytes, writes: is_to_host });
-        (self.bench.interrupts, self.bench.is_interrupt_early, self.bench.is_excused) = (0, false, false);
-        (self.bench.requests, self.bench.last_progress) = (0, self.bench.clock);
+        self.bench.permit(Permitted { start: address, bytes: step.bytes, writes: is_to_host });
         self.command(step, address);
         let ended = self.wait(step)?;
         self.bench.permitted = None;
@@ -255,7 +214,7 @@ impl Trial<'_> {
     fn settle(&mut self, step: &Step) -> Checked<()> {
         let limit = self.bench.clock + 4 * u64::from(self.target.timeout_clocks);
         while !self.bench.is_idle() && self.bench.clock < limit {
-            self.bench.tick()?;
+            self.bench.tick(self.dut)?;
         }
         if self.bench.is_sender_empty() {
             return Ok(());
@@ -272,7 +231,7 @@ impl Trial<'_> {
         let place = from + self.bench.random.u64(0..(to - from) / 8) * 8;
         let address = self.target.address(bar, place);
         if has(Situation::ZeroLengthRead) {
-            self.bench.read(bar, address, 0)?;
+            self.bench.read(self.dut, bar, address, 0)?;
             self.bench.coverage.count(Situation::ZeroLengthRead);
         }
         if has(Situation::LoadsAmongStores) {
@@ -292,7 +251,7 @@ impl Trial<'_> {
             };
             self.bench.write(bar, address, &first[..bytes], None);
             self.bench.write(bar, address, &second[..bytes], Some(enables));
-            let found = self.bench.read(bar, address, bytes as u32)?;
+            let found = self.bench.read(self.dut, bar, address, bytes as u32)?;
             let wanted: Vec<u8> =
                 (0..bytes).map(|at| if enables >> at & 1 != 0 { second[at] } else { first[at] }).collect();
             self.bench.coverage.count(Situation::OddByteEnables);
@@ -320,7 +279,7 @@ impl Trial<'_> {
         }
         self.bench.coverage.count(Situation::LoadsAmongStores);
         for (number, tag) in tags.into_iter().enumerate() {
-            let found = self.bench.finish_read(tag)?;
+            let found = self.bench.finish_read(self.dut, tag)?;
             if found != (number as u32).to_le_bytes() {
                 let what = format!("BAR{bar} at {:#x} has {found:02x?} instead of {number:#010x}", loaded[number]);
                 return self.bench.finding(Rule::CompletionData, what);
@@ -335,7 +294,7 @@ impl Trial<'_> {
         self.bench.twisted.get_or_insert(Situation::BusMasterCleared);
         self.bench.set_bus_master(false);
         let clocks = self.bench.random.u64(1500..3000);
-        self.bench.clocks(clocks)?;
+        self.bench.clocks(self.dut, clocks)?;
         self.bench.set_bus_master(true);
         self.bench.last_progress = self.bench.clock;
         Ok(())
@@ -379,7 +338,7 @@ impl Trial<'_> {
         loop {
             let between = if self.is_poll_fast { 0 } else { self.bench.random.u64(20..300) };
             for _ in 0..between {
-                self.bench.tick()?;
+                self.bench.tick(self.dut)?;
                 if clears && self.bench.requests > 0 {
                     clears = false;
                     self.clear_bus_master()?;
@@ -393,9 +352,7 @@ impl Trial<'_> {
             if let Some(ended) = self.poll()? {
                 return Ok(ended);
             }
-            let idle = self.bench.clock.saturating_sub(self.bench.last_progress);
-            let is_stuck = self.bench.is_idle() && idle > 3 * timeout + 4000;
-            if is_stuck || self.bench.clock - begin > most {
+            if self.bench.is_stuck() || self.bench.clock - begin > most {
                 return self.never_ends(step, begin);
             }
         }
@@ -405,7 +362,7 @@ impl Trial<'_> {
     fn poll(&mut self) -> Checked<Option<Ended>> {
         let engine = self.target.engine;
         let at = self.target.address(engine.bar, engine.done);
-        let bytes = self.bench.read(engine.bar, at, u32::from(engine.register_bytes))?;
+        let bytes = self.bench.read(self.dut, engine.bar, at, u32::from(engine.register_bytes))?;
         let value = bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte));
         if value & engine.done_mask != engine.done_value {
             return Ok(None);
@@ -433,7 +390,7 @@ impl Trial<'_> {
     fn reset_function(&mut self, step: &Step) -> Checked<()> {
         self.bench.set_bus_master(false);
         self.bench.inputs.flr = 1;
-        self.bench.clocks(RESET_CLOCKS)?;
+        self.bench.clocks(self.dut, RESET_CLOCKS)?;
         self.bench.inputs.flr = 0;
         self.bench.completer.reset_device();
         self.bench.drop_reads();
@@ -441,9 +398,9 @@ impl Trial<'_> {
         // The partner still answers what was asked; software then waits for the transactions that were pending.
         let limit = self.bench.clock + 2 * u64::from(self.target.timeout_clocks);
         while !self.bench.is_idle() && self.bench.clock < limit {
-            self.bench.tick()?;
+            self.bench.tick(self.dut)?;
         }
-        self.bench.clocks(200)?;
+        self.bench.clocks(self.dut, 200)?;
         self.bench.set_bus_master(true);
         if self.poll()?.is_none() {
             let what = format!("{} is still running", described(step, self.target.host_start() + step.host));
@@ -465,7 +422,7 @@ impl Trial<'_> {
         let Some((first, found, known, count)) = wrong(self) else { return Ok(()) };
         let at_end = self.bench.clock;
         self.bench.permitted = Some(Permitted { start: address, bytes: step.bytes, writes: true });
-        self.bench.clocks(INTERRUPT_CLOCKS)?;
+        self.bench.clocks(self.dut, INTERRUPT_CLOCKS)?;
         if wrong(self).is_none() {
             let what = format!("{} was reported as done before its last bytes came", described(step, address));
             return self.bench.finding(Rule::PostedOrder, what);
@@ -482,7 +439,7 @@ impl Trial<'_> {
     fn interrupt(&mut self, step: &Step, address: u64) -> Checked<()> {
         let limit = self.bench.clock + INTERRUPT_CLOCKS;
         while self.bench.interrupts == 0 && self.bench.clock < limit {
-            self.bench.tick()?;
+            self.bench.tick(self.dut)?;
         }
         let what = described(step, address);
         if self.bench.interrupts != 1 {

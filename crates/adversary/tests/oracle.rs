@@ -15,7 +15,7 @@ fn target() -> Target {
 
 fn seeds(bug: Bug, count: u64, is_illegal: bool) -> Summary {
     let request = Request { seeds: 0..count, is_illegal, threads: 2 };
-    campaign(&request, &target(), || Ok(Engine::new(bug)), || false).unwrap()
+    campaign(&request, &target(), |_| Ok(Engine::new(bug)), || false).unwrap()
 }
 
 fn text(summary: &Summary) -> Vec<String> {

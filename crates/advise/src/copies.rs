@@ -2,7 +2,7 @@
 
 use lanemark_copy_plan::{CopyPoint, CopyTable, TableError};
 use lanemark_method::Method;
-use lanemark_record::Record;
+use lanemark_record::{Record, Runtime};
 
 /// A record from which no table of copies can be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -15,7 +15,8 @@ pub enum NoCopyTable {
     Table(#[from] TableError),
 }
 
-/// Makes a table of the median times of `small_copies`; the target of the answers is its machine.
+/// Makes a table of the median times of `small_copies`; the target of the answers is its machine, with the reason why it
+/// is no card, if there is one.
 ///
 /// # Errors
 /// [`NoCopyTable`].
@@ -35,7 +36,10 @@ pub fn copy_table(record: &Record) -> Result<CopyTable, NoCopyTable> {
     }
     let summary = |name: &&str| record.targets.iter().find(|target| target.name == *name);
     let machine = targets.first().map_or_else(String::new, |name| {
-        summary(name).map_or_else(|| (*name).to_owned(), |target| format!("{name}: {}", target.summary))
+        let Some(target) = summary(name) else { return (*name).to_owned() };
+        let no_card = target.runtime.as_ref().and_then(Runtime::no_card_because);
+        let doubt = no_card.map_or_else(String::new, |because| format!(" ({because})"));
+        format!("{name}: {}{doubt}", target.summary)
     });
     Ok(CopyTable::new(machine, points)?)
 }
@@ -43,9 +47,9 @@ pub fn copy_table(record: &Record) -> Result<CopyTable, NoCopyTable> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{answer, record};
+    use crate::fixture::{answer, record, target};
     use lanemark_method::{CopyBy, CopyDirection};
-    use lanemark_record::{Answer, Summary};
+    use lanemark_record::{Answer, DeviceKind, Summary, TargetKind};
 
     fn timed(by: CopyBy, ns: &[f64]) -> Answer {
         let method = Method::SmallCopies { direction: CopyDirection::ToDevice, copies: 8, by };
@@ -59,6 +63,17 @@ mod tests {
         let direction = CopyDirection::ToDevice;
         let point = CopyPoint { direction, by: CopyBy::Loop, copies: 8, size_bytes: 64, ns: 7.0 };
         assert_eq!(table.points, [point]);
+    }
+
+    #[test]
+    fn a_table_of_an_emulated_device_says_so() {
+        let mut record = record(vec![timed(CopyBy::Loop, &[7.0])]);
+        record.targets = vec![target(TargetKind::Emulated)];
+        assert!(!copy_table(&record).unwrap().machine.contains("emulated"));
+        let runtime = Runtime { device_kind: DeviceKind::Gpu, is_emulated: true, software: None };
+        record.targets[0].runtime = Some(runtime);
+        let machine = copy_table(&record).unwrap().machine;
+        assert!(machine.ends_with(" (the device is emulated: timings are not meaningful)"), "{machine}");
     }
 
     #[test]

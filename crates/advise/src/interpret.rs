@@ -4,12 +4,13 @@ use crate::crossover::crossovers;
 use crate::launches::launches;
 use crate::methods::{best_methods, buffers, cliffs};
 use crate::reach::reaches;
-use crate::runtime::{accessors, runs};
+use crate::runtime::{accessors, own_memory, runs};
 use lanemark_record::gate::{Judged, judge};
 use lanemark_record::{Finding, Record};
 
 /// The families of findings, in the order of a record.
-const FAMILIES: [fn(&Record) -> Vec<Finding>; 7] = [cliffs, buffers, crossovers, reaches, accessors, runs, launches];
+const FAMILIES: [fn(&Record) -> Vec<Finding>; 8] =
+    [cliffs, buffers, crossovers, reaches, accessors, own_memory, runs, launches];
 
 /// Adds advice, findings and the judgements of the limit gate to a record without any. Call it once
 /// for each new record.

@@ -1,6 +1,6 @@
 //! Findings about processor settings that may lengthen launches.
 
-use lanemark_method::Method;
+use lanemark_method::{LaunchBy, Method};
 use lanemark_record::{Answer, Detail, Finding, Host, Record, TargetKind};
 use std::collections::BTreeSet;
 
@@ -39,7 +39,8 @@ fn powersave(host: &Host, answers: &[&Answer]) -> Option<String> {
 }
 
 fn sleep(host: &Host, answers: &[&Answer]) -> Option<String> {
-    let alone = answers.iter().filter(|answer| matches!(answer.method, Method::Launch { kernels: 1, .. }));
+    let alone =
+        answers.iter().filter(|answer| matches!(answer.method, Method::Launch { kernels: 1, by: LaunchBy::Calls, .. }));
     let fastest_ns = alone.filter_map(|answer| Some(answer.latency_ns?.median)).min_by(f64::total_cmp)?;
     let states = host.idle_states.value()?.iter().filter(|state| state.is_disabled.value() != Some(&true));
     let latency = |name: &str, ns: u64| (ns as f64 >= fastest_ns).then(|| (name.to_owned(), ns));
@@ -72,7 +73,8 @@ mod tests {
     fn record(governor: &str, exit_latency_ns: u64, is_disabled: bool) -> Record {
         let mut answer = fixture::answer("8", 0, None);
         QUESTION.clone_into(&mut answer.question);
-        answer.method = Method::Launch { kernels: 1, wait: HostWait::Finish, arguments: None, pinned: true };
+        answer.method =
+            Method::Launch { kernels: 1, by: LaunchBy::Calls, wait: HostWait::Finish, arguments: None, pinned: true };
         answer.latency_ns = Summary::of(&[40e3]);
         let cpus = vec![CpuSamples { cpu: 3, samples: 1 }];
         answer.detail = Some(Detail::Caller(CallerCores { core: Some(3), cpus }));

@@ -1,7 +1,7 @@
 //! Findings about runtimes: the cost of kernel arguments, and the times of runs of copies.
 
 use lanemark_method::Method;
-use lanemark_record::{Answer, Detail, Finding, Record, Runs, TargetKind};
+use lanemark_record::{Answer, Detail, DeviceKind, Finding, Record, Runs, TargetKind};
 use lanemark_units::format_size;
 
 /// Reports, for each target and kind of memory, whether each argument of a kernel makes a launch
@@ -76,6 +76,23 @@ pub(crate) fn runs(record: &Record) -> Vec<Finding> {
     found.collect()
 }
 
+/// Reports, for each question about DMA that a processor behind a runtime answered, that no byte crossed a link.
+pub(crate) fn own_memory(record: &Record) -> Vec<Finding> {
+    let mut found: Vec<Finding> = Vec::new();
+    for answer in record.answers.iter().filter(|answer| answer.method.is_dma()) {
+        let target = record.targets.iter().find(|target| target.name == answer.target);
+        let kind = target.and_then(|target| target.runtime.as_ref()).map(|runtime| runtime.device_kind);
+        let is_known = |one: &Finding| (&one.question, &one.target) == (&answer.question, &answer.target);
+        if kind != Some(DeviceKind::Cpu) || found.iter().any(is_known) {
+            continue;
+        }
+        let text = "the device is the processor, so its DMA is loads of a core from memory: this answer is about memory, \
+                    and no byte crosses PCIe";
+        found.push(Finding { question: answer.question.clone(), target: answer.target.clone(), text: text.to_owned() });
+    }
+    found
+}
+
 /// A time with three digits or more.
 fn seconds(seconds: f64) -> String {
     if seconds >= 1.0 { format!("{seconds:.2} s") } else { format!("{:.1} ms", seconds * 1e3) }
@@ -89,8 +106,8 @@ fn time(ns: f64) -> String {
 mod tests {
     use super::*;
     use crate::fixture;
-    use lanemark_method::{Allocation, CopyDirection, HostWait};
-    use lanemark_record::{LineFit, Summary};
+    use lanemark_method::{Allocation, CopyDirection, Flow, HostWait, LaunchBy, Peer, Reach, Verb};
+    use lanemark_record::{LineFit, Runtime, Summary, Target};
 
     fn slope(allocation: Allocation, slopes: &[f64]) -> Answer {
         Answer {
@@ -120,9 +137,35 @@ mod tests {
         assert!(on(TargetKind::Simulated)[0].text.starts_with("each usm argument"));
         assert!(on(TargetKind::Real)[0].text.contains("too few samples"));
         assert!(on(TargetKind::Emulated).is_empty());
-        let launch = Method::Launch { kernels: 1, wait: HostWait::Event, arguments: None, pinned: true };
+        let launch =
+            Method::Launch { kernels: 1, by: LaunchBy::Calls, wait: HostWait::Event, arguments: None, pinned: true };
         let launched = Answer { method: launch, ..slope(Allocation::Buffer, &[1.0]) };
         assert!(accessors(&fixture::record(vec![launched])).is_empty());
+    }
+
+    #[test]
+    fn dma_of_a_processor_behind_a_runtime_is_said_to_be_about_memory_once_a_question() {
+        let (one, other) = (fixture::answer("8", 64, None), fixture::answer("8", 4096, None));
+        let of = |device_kind| {
+            let mut record = fixture::record(vec![
+                Answer { method: reads(), ..one.clone() },
+                Answer { method: reads(), ..other.clone() },
+                slope(Allocation::Buffer, &[1.0]),
+            ]);
+            let runtime = Runtime { device_kind, is_emulated: false, software: None };
+            record.targets =
+                vec![Target { name: one.target.clone(), runtime: Some(runtime), ..fixture::target(TargetKind::Real) }];
+            own_memory(&record)
+        };
+        let found = of(DeviceKind::Cpu);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].text.contains("this answer is about memory"), "{found:?}");
+        assert!(of(DeviceKind::Gpu).is_empty());
+    }
+
+    fn reads() -> Method {
+        let flows = vec![Flow { card: 0, verb: Verb::Load, peer: Peer::Host }];
+        Method::Dma { flows, outstanding: Some(1), reach: Reach::default() }
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::needs;
 use crate::question::{Question, Watch};
 use crate::rounds::Wanted;
 use crate::sampling::{answer, measure, measure_together, plan_for};
-use lanemark_machine::{Allocation, Arguments, Facts, HostWait, Launch, Machine, Plan};
+use lanemark_machine::{Allocation, Arguments, Facts, HostWait, Launch, LaunchBy, Machine, Plan};
 use lanemark_method::Method;
 use lanemark_record::{Answer, LEAST_SAMPLES, Quantity};
 use lanemark_units::Ticks;
@@ -63,14 +63,15 @@ fn cases(facts: &Facts, _: &Axes) -> Vec<Case> {
 
 fn launch(arguments: Arguments) -> Case {
     let arguments = Some(arguments).filter(|arguments| *arguments != Arguments::NONE);
-    Case::of_runtime(0, Method::Launch { kernels: 1, wait: TOLD, arguments, pinned: true })
+    Case::of_runtime(0, Method::Launch { kernels: 1, by: LaunchBy::Calls, wait: TOLD, arguments, pinned: true })
 }
 
 /// The plan of one more argument is the launch without arguments, which is the reference of the
 /// others.
 fn plan(case: &Case, passes: u64) -> Plan {
     let arguments = if let Method::Launch { arguments, .. } = case.method { arguments } else { None };
-    let launch = Launch { kernels: 1, wait: TOLD, arguments: arguments.unwrap_or(Arguments::NONE) };
+    let launch =
+        Launch { kernels: 1, by: LaunchBy::Calls, wait: TOLD, arguments: arguments.unwrap_or(Arguments::NONE) };
     // The first launches of a kernel compile it.
     Plan { warmup_passes: 1, ..Plan::new(launch, passes) }
 }

@@ -89,7 +89,7 @@ pub(crate) fn spread(cores: u32) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lanemark_machine::{Arguments, HostWait, Launch};
+    use lanemark_machine::{Arguments, HostWait, Launch, LaunchBy};
 
     #[test]
     fn twelve_cores_are_selected_with_the_first_and_the_last() {
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn pinned_callers_pin_their_thread_and_unpinned_ones_do_not() {
-        let launch = Launch { kernels: 1, wait: HostWait::Finish, arguments: Arguments::NONE };
+        let launch = Launch { kernels: 1, by: LaunchBy::Calls, wait: HostWait::Finish, arguments: Arguments::NONE };
         let plan = Plan::new(launch, 1);
         assert_eq!(Caller::AsPlanned.calling(plan.clone()), plan);
         let held = Caller::Core(7).calling(plan.clone());

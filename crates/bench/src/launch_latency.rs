@@ -6,6 +6,10 @@
 //! `event`, it waits for the event of the launch. A batch is enqueued back to back with one wait,
 //! and the time is divided by the number of launches.
 //!
+//! A graph is enqueued by one call; its kernels start one after the other, and its time too is
+//! divided by their number. A launch by a word that the stream waits for was enqueued before: the
+//! time begins with the store of the word, so it is that of the device and of the wait.
+//!
 //! Spoiled by: other programs on the cores of the runtime's threads; idle states between launches.
 //!
 //! The calling thread is pinned to one core after another: twelve, spread evenly, unless others are
@@ -19,7 +23,7 @@ use crate::caller::{Caller, MOST_CORES, spread};
 use crate::case::{Axes, Case};
 use crate::needs;
 use crate::question::{LeftOut, Question};
-use lanemark_machine::{Arguments, Facts, HostWait, Launch, Plan};
+use lanemark_machine::{Arguments, Facts, HostWait, Launch, LaunchBy, Plan};
 use lanemark_method::Method;
 use lanemark_record::Quantity;
 
@@ -40,10 +44,12 @@ pub const QUESTION: Question = Question {
 
 /// Launches per wait in a batch.
 const MANY: u32 = 100;
+/// Kernels of a graph, a factor of four apart: the line through them has the cost of a graph and that of a kernel.
+const NODES: [u32; 5] = [1, 4, 16, 64, 256];
 
 fn launch(case: &Case) -> Option<Launch> {
-    let Method::Launch { kernels, wait, arguments, pinned: _ } = case.method else { return None };
-    Some(Launch { kernels, wait, arguments: arguments.unwrap_or(Arguments::NONE) })
+    let Method::Launch { kernels, by, wait, arguments, pinned: _ } = case.method else { return None };
+    Some(Launch { kernels, by, wait, arguments: arguments.unwrap_or(Arguments::NONE) })
 }
 
 fn left_out(facts: &Facts) -> Option<LeftOut> {
@@ -64,16 +70,24 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     if !needs::has_queue(facts) {
         return Vec::new();
     }
-    let alone = HostWait::ALL.map(|wait| Launch { kernels: 1, wait, arguments: Arguments::NONE });
-    let many = Launch { kernels: MANY, wait: HostWait::Finish, arguments: Arguments::NONE };
+    let alone = HostWait::ALL.map(|wait| Launch { kernels: 1, by: LaunchBy::Calls, wait, arguments: Arguments::NONE });
+    let many = Launch { kernels: MANY, by: LaunchBy::Calls, wait: HostWait::Finish, arguments: Arguments::NONE };
     let callers = Caller::all(facts, axes.cores.as_ref());
     let launches = alone.into_iter().chain([many]);
-    launches.flat_map(|launch| callers.iter().map(move |caller| case(launch, *caller))).collect()
+    let of_calls = launches.flat_map(|launch| callers.iter().map(move |caller| case(launch, *caller)));
+    let has = |by: LaunchBy| facts.runtime.as_ref().is_some_and(|runtime| runtime.launches.contains(&by));
+    let wait = HostWait::Finish;
+    let graphs = NODES.map(|kernels| Launch { kernels, by: LaunchBy::Graph, wait, arguments: Arguments::NONE });
+    let waits = Launch { kernels: 1, by: LaunchBy::StreamWait, wait, arguments: Arguments::NONE };
+    let others = graphs.into_iter().chain([waits]).filter(|launch| has(launch.by));
+    // What differs between cores is the cost of a call, which the cases above show.
+    of_calls.chain(others.flat_map(|launch| callers.iter().take(1).map(move |caller| case(launch, *caller)))).collect()
 }
 
 fn case(launch: Launch, caller: Caller) -> Case {
     let method = Method::Launch {
         kernels: launch.kernels,
+        by: launch.by,
         wait: launch.wait,
         arguments: None,
         pinned: caller != Caller::Unpinned,
@@ -99,14 +113,14 @@ mod tests {
         let case = |launch| case(launch, Caller::Core(0));
         let words = |launch| case(launch).method.to_string();
         assert_eq!(
-            words(Launch { kernels: 1, wait: HostWait::Finish, arguments: Arguments::NONE }),
+            words(Launch { kernels: 1, by: LaunchBy::Calls, wait: HostWait::Finish, arguments: Arguments::NONE }),
             "launch, wait by finish"
         );
         assert_eq!(
-            words(Launch { kernels: 1, wait: HostWait::Event, arguments: Arguments::NONE }),
+            words(Launch { kernels: 1, by: LaunchBy::Calls, wait: HostWait::Event, arguments: Arguments::NONE }),
             "launch, wait by event"
         );
-        let many = Launch { kernels: 100, wait: HostWait::Finish, arguments: Arguments::NONE };
+        let many = Launch { kernels: 100, by: LaunchBy::Calls, wait: HostWait::Finish, arguments: Arguments::NONE };
         assert_eq!(words(many), "100 launches, wait by finish");
         assert_eq!((QUESTION.accesses_per_pass)(&case(many)), 100);
         assert_eq!((QUESTION.plan)(&case(many), 7).work.request(), Some(&QueueRequest::Launch(many)));
@@ -132,6 +146,7 @@ mod tests {
                 kind: DeviceKind::Accelerator,
                 is_emulated: false,
                 allocations: vec![Allocation::Buffer],
+                launches: vec![LaunchBy::Calls],
                 small_copies: Vec::new(),
                 memory_ports: 1,
                 computes: false,
@@ -156,6 +171,20 @@ mod tests {
         assert_eq!(callers(TimeBase::Real, 2, &asked(Cores::These(vec![1]))), [one, Caller::Unpinned]);
         assert_eq!(left_out(&facts(TimeBase::Real, 12)), None);
         assert!(left_out(&facts(TimeBase::Real, 13)).unwrap().because.contains("--cores all"));
+    }
+
+    #[test]
+    fn graphs_and_stream_waits_are_asked_from_one_core_where_a_runtime_has_them() {
+        let mut facts = facts(TimeBase::Real, 2);
+        let calls = cases(&facts, &Axes::default());
+        assert!(calls.iter().all(|case| launch(case).unwrap().by.is_calls()));
+        facts.runtime.as_mut().unwrap().launches = LaunchBy::ALL.to_vec();
+        let all = cases(&facts, &Axes::default());
+        let others: Vec<String> = all[calls.len()..].iter().map(|case| case.method.to_string()).collect();
+        assert_eq!(others[0], "graph of 1 kernel, wait by finish");
+        assert_eq!(others[4], "graph of 256 kernels, wait by finish");
+        assert_eq!(others[5..], ["launch by a word that the stream waits for, wait by finish"]);
+        assert_eq!((QUESTION.accesses_per_pass)(&all[calls.len() + 4]), 256);
     }
 
     #[test]

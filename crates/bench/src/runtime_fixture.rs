@@ -1,8 +1,8 @@
 //! A runtime with known times, for tests.
 
 use lanemark_machine::{
-    Allocation, DeviceKind, Facts, Machine, MachineError, Plan, QueueRequest, RuntimeFacts, Sample, Samples, TimeBase,
-    Unsupported,
+    Allocation, DeviceKind, Facts, LaunchBy, Machine, MachineError, Plan, QueueRequest, RuntimeFacts, Sample, Samples,
+    TimeBase, Unsupported,
 };
 use lanemark_units::Ticks;
 
@@ -27,6 +27,7 @@ pub(crate) fn facts(allocations: &[Allocation]) -> Facts {
             kind: DeviceKind::Accelerator,
             is_emulated: false,
             allocations: allocations.to_vec(),
+            launches: vec![LaunchBy::Calls],
             small_copies: Vec::new(),
             memory_ports: 1,
             computes: false,

@@ -115,10 +115,16 @@ pub struct FuzzRtlArgs {
     /// Completion timeout that the device is given, in clocks
     #[arg(long, value_name = "CLOCKS", default_value_t = 2048)]
     pub timeout_clocks: u32,
+    /// Longest time of one clock of the design, in seconds; after it, the command reports 'hang' and ends
+    #[arg(long, value_name = "SECONDS", default_value = "10")]
+    pub hang_after_s: std::num::NonZeroU16,
     /// Number of threads [default: one per core]
     #[arg(long, value_name = "COUNT")]
     pub threads: Option<std::num::NonZeroU8>,
-    /// Write the TLPs of the shortest run of each finding into this folder, as seed-N-RULE.pcapng
+    /// Run the case of this file once: a .toml file that --output wrote
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["seeds", "illegal", "timeout_clocks", "threads"])]
+    pub replay: Option<PathBuf>,
+    /// Write the shortest run of each finding into this folder: seed-N-RULE.toml for --replay, and its TLPs, seed-N-RULE.pcapng
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
 }
@@ -607,9 +613,10 @@ pub struct FitArgs {
 
 #[derive(Debug, Arguments)]
 pub struct ImportArgs {
-    /// The output of a tool, as it printed it, with its command line if possible
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    /// The output of a tool, as it printed it, with its command line if possible; several files of one tool, such as one
+    /// per node, are held against each other
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
     /// Tool that printed it: nvbandwidth (text or -j), gdrcopy (copybw, copylat), bandwidthTest, osu, perftest, mlc,
     /// fio (--output-format=json), pcm-pcie (-B -csv), wc_perf [default: found by its words]
     #[arg(long, value_name = "TOOL", value_parser = import_tool)]
@@ -894,7 +901,7 @@ pub struct TuneArgs {
     /// Override a key of a simulated platform for this run, such as runtime.submit_ns=500; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting, value_delimiter = ',')]
     pub with: Vec<(String, String)>,
-    /// Time budget of a real target, in seconds [default: 1, or up to 6 if all sizes need it]
+    /// Time budget of a real target, in seconds; if too short, fewer sizes are in the table [default: 30]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub budget: Option<Ticks>,
     /// The table to write

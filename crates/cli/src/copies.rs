@@ -1,7 +1,7 @@
 //! `tune` and `advise copy`: a table of methods for many small copies, and its choices.
 
 use crate::args::{AdviseCopyArgs, Toward, TuneArgs};
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::progress::Cases;
 use crate::{interrupt, options, output};
 use lanemark_advise::copy_table;
@@ -22,9 +22,8 @@ pub fn tune(args: &TuneArgs) -> Result<(), Failure> {
     for (key, value) in &args.with {
         words.extend(["--with".to_owned(), format!("{key}={value}")]);
     }
-    if let Some(budget) = args.budget {
-        words.extend(["--budget".to_owned(), (budget.as_ns() / 1e9).to_string()]);
-    }
+    let budget_s = args.budget.map_or(BUDGET_S, |budget| budget.as_ns() / 1e9);
+    words.extend(["--budget".to_owned(), budget_s.to_string()]);
     let request = options::request(&words, vec![target], Answerer::Machines)?;
     let bar = Cases::new();
     let outcome = run(&request, &mut |event| bar.show(event), &interrupt::cancel()?);
@@ -35,8 +34,14 @@ pub fn tune(args: &TuneArgs) -> Result<(), Failure> {
         return Err(problem.into());
     }
     let table = copy_table(&record).map_err(|error| Failure::Usage(format!("{}: {error}", args.on)))?;
+    for left in &record.skipped {
+        say(&format!("not in the table: {}: {}", left.what, left.because));
+    }
     output::text(&(file::to_json(&table) + "\n"), Some(&args.output))
 }
+
+/// Default time budget of a real target in seconds: enough samples of the 152 times of a table.
+const BUDGET_S: f64 = 30.0;
 
 /// `lanemark advise copy`
 pub fn advise_copy(args: &AdviseCopyArgs) -> Result<(), Failure> {

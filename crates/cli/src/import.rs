@@ -6,29 +6,28 @@ use crate::failure::{Failure, say};
 use crate::input;
 use crate::output::{self, terminal_width};
 use lanemark_advise::{ImportLimits, judge_imported};
-use lanemark_import::ImportTool;
-use lanemark_record::{ImportFindingKind, file};
+use lanemark_import::{ImportTool, joined};
+use lanemark_record::{ImportFindingKind, Imported, file};
 use lanemark_runner::platform;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// `lanemark import`
 pub fn import(args: &ImportArgs) -> Result<(), Failure> {
     if let Some(output) = &args.output {
         let listing = args.on.as_deref().map(Path::new);
-        output::check(&[output], &std::iter::once(args.file.as_path()).chain(listing).collect::<Vec<_>>())?;
+        output::check(&[output], &args.files.iter().map(PathBuf::as_path).chain(listing).collect::<Vec<_>>())?;
     }
     let limits = args.on.as_deref().map(limits).transpose()?;
-    let text = input::output(&args.file)?;
-    let name = args.file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let tool = args.from.or_else(|| ImportTool::of_output(&text)).ok_or_else(|| {
-        let known = ImportTool::ALL.map(ImportTool::name).join(", ");
-        Failure::Usage(format!("{name}: its words are those of no tool, or of several; name one with --from: {known}"))
-    })?;
-    let mut imported = tool.read(&name, &text).map_err(|error| Failure::Usage(error.to_string()))?;
+    let names = names(&args.files);
+    let read: Vec<Imported> =
+        args.files.iter().zip(&names).map(|(path, name)| read(path, name, args.from)).collect::<Result<_, _>>()?;
+    let mut imported = joined(read).map_err(|error| Failure::Usage(error.to_string()))?;
     judge_imported(&mut imported, limits.as_ref());
-    let words = ["lanemark", "import", name.as_str(), "--from", tool.name()].map(str::to_owned);
-    let record = lanemark_import::record(imported, words.to_vec());
+    let mut words = vec!["lanemark".to_owned(), "import".to_owned()];
+    words.extend(names);
+    words.extend(["--from".to_owned(), imported.tool.clone()]);
+    let record = lanemark_import::record(imported, words);
     let Some(imported) = &record.imported else { return Ok(()) };
     let mut out = std::io::stdout().lock();
     if args.json {
@@ -53,6 +52,23 @@ pub fn import(args: &ImportArgs) -> Result<(), Failure> {
     }
     let figures = if count == 1 { "1 figure is".to_owned() } else { format!("{count} figures are") };
     Err(Failure::Check(format!("{figures} above the limit of the link, which is impossible")))
+}
+
+/// Names of files for messages and the record: without their folders, unless two would have the same name.
+fn names(files: &[PathBuf]) -> Vec<String> {
+    let short = |path: &PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let all: Vec<String> = files.iter().map(short).collect();
+    let is_unique = all.iter().all(|name| all.iter().filter(|other| *other == name).count() == 1);
+    if is_unique { all } else { files.iter().map(|path| path.display().to_string()).collect() }
+}
+
+fn read(path: &Path, name: &str, from: Option<ImportTool>) -> Result<Imported, Failure> {
+    let text = input::output(path)?;
+    let tool = from.or_else(|| ImportTool::of_output(&text)).ok_or_else(|| {
+        let known = ImportTool::ALL.map(ImportTool::name).join(", ");
+        Failure::Usage(format!("{name}: its words are those of no tool, or of several; name one with --from: {known}"))
+    })?;
+    tool.read(name, &text).map_err(|error| Failure::Usage(error.to_string()))
 }
 
 /// The links of a listing, if `on` is a file of one, or of a platform.

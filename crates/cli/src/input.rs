@@ -18,6 +18,9 @@ const OUTPUT: u64 = 16 << 20;
 /// Largest capture, in bytes: more than a million TLPs.
 pub const CAPTURE: u64 = 256 << 20;
 
+/// Largest case of a design under test, in bytes.
+pub const CASE: u64 = 1 << 20;
+
 /// Reads a record.
 pub fn record(path: &Path) -> Result<Record, Failure> {
     let bytes =

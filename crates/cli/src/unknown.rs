@@ -125,17 +125,19 @@ fn print(out: &mut impl Write, name: &str, filled: &Filled, width: Option<u16>) 
         let within = within.unwrap_or_default();
         writeln!(out, "  {} = {:.5} ({within}{least:.5} to {most:.5} leaving one out)", found.name, found.value)?;
     }
-    for Reopened { key, assumed, chosen, is_compared } in &filled.reopened {
+    for reopened in &filled.reopened {
+        let Reopened { key, assumed, chosen, is_compared, .. } = reopened;
+        let (others, is_other) = (reopened.others(), (assumed - chosen).abs() > 0.0);
+        let [assumed, chosen] = [*assumed, *chosen].map(|value| reopened.in_words(value));
         if !is_compared {
             writeln!(
                 out,
-                "  {key} = {chosen}, as assumed: {} was not compared, because a short fit with it was no better",
-                !chosen
+                "  {key} = {chosen}, as assumed: {others} was not compared, because a short fit with it was no better"
             )?;
-        } else if assumed == chosen {
-            writeln!(out, "  {key} = {chosen}, as assumed: {} is not clearly better at held-out figures", !chosen)?;
-        } else {
+        } else if is_other {
             writeln!(out, "  {key} = {chosen}, not {assumed} as assumed: clearly better at held-out figures")?;
+        } else {
+            writeln!(out, "  {key} = {chosen}, as assumed: {others} is not clearly better at held-out figures")?;
         }
     }
     for (key, with) in &filled.conditional {
@@ -282,9 +284,15 @@ pub fn fit_json(name: &str, filled: &Filled) -> serde_json::Value {
             "measurements": set.names.iter().map(|key| filled.measurement_for(key)).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
         "cut_short": filled.is_cut_short,
-        "reopened": filled.reopened.iter().map(|flag| json!({
-            "key": flag.key, "assumed": flag.assumed, "chosen": flag.chosen, "compared": flag.is_compared,
-        })).collect::<Vec<_>>(),
+        "reopened": filled.reopened.iter().map(|value| {
+            let typed = |number: f64| if value.is_flag { json!(number > 0.0) } else { json!(number) };
+            json!({
+                "key": value.key,
+                "assumed": typed(value.assumed),
+                "chosen": typed(value.chosen),
+                "compared": value.is_compared,
+            })
+        }).collect::<Vec<_>>(),
         "structures": filled.contenders.iter().map(|contender| json!({
             "set": contender.set.iter().map(|(key, value)| json!({"key": key, "value": value})).collect::<Vec<_>>(),
             "fitted": contender.fitted,

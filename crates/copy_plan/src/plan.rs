@@ -22,12 +22,12 @@ impl CopyPlan {
     #[must_use]
     pub fn new(table: &CopyTable) -> CopyPlan {
         let mut methods = Vec::with_capacity(2 * COUNT_CLASSES * SIZE_CLASSES);
+        let sizes: Vec<u64> = (0..SIZE_CLASSES).map(middle).collect();
         for direction in [CopyDirection::ToDevice, CopyDirection::FromDevice] {
             for count in 0..COUNT_CLASSES {
                 let copies = u32::try_from(middle(count)).unwrap_or(u32::MAX);
-                methods.extend(
-                    (0..SIZE_CLASSES).map(|size| table.best(direction, copies, middle(size)).map(|(by, _)| by)),
-                );
+                let best = table.best_of_sizes(direction, copies, &sizes).into_iter();
+                methods.extend(best.map(|best| best.map(|(by, _)| by)));
             }
         }
         CopyPlan { methods }

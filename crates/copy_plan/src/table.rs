@@ -79,7 +79,8 @@ impl CopyTable {
     /// # Errors
     /// [`TableError`].
     pub fn from_json(text: &str) -> Result<CopyTable, TableError> {
-        let not_a_table = |error: serde_json::Error| TableError::NotATable(error.to_string());
+        // A key of the text may have line ends.
+        let not_a_table = |error: serde_json::Error| TableError::NotATable(error.to_string().replace('\n', " "));
         // The version decides which other fields there are.
         let value: serde_json::Value = serde_json::from_str(text).map_err(not_a_table)?;
         match value.get("schema").and_then(serde_json::Value::as_u64) {
@@ -124,6 +125,11 @@ impl CopyTable {
     /// Estimated nanoseconds of `copies` pieces of `size_bytes` bytes by a method; `None` without points of it.
     #[must_use]
     pub fn estimate(&self, direction: CopyDirection, by: CopyBy, copies: u32, size_bytes: u64) -> Option<f64> {
+        interpolated(&self.by_size(direction, by, copies), size_bytes as f64)
+    }
+
+    /// Estimated nanoseconds of `copies` pieces by a method, for each size of the table in ascending order.
+    fn by_size(&self, direction: CopyDirection, by: CopyBy, copies: u32) -> Vec<(f64, f64)> {
         let of_method = || self.points.iter().filter(move |point| point.direction == direction && point.by == by);
         let mut sizes: Vec<u64> = of_method().map(|point| point.size_bytes).collect();
         sizes.sort_unstable();
@@ -136,16 +142,29 @@ impl CopyTable {
             line.sort_by(|one, other| one.0.total_cmp(&other.0));
             Some((size as f64, interpolated(&line, f64::from(copies))?))
         };
-        let line: Vec<(f64, f64)> = sizes.into_iter().filter_map(at_size).collect();
-        interpolated(&line, size_bytes as f64)
+        sizes.into_iter().filter_map(at_size).collect()
     }
 
     /// The fastest method by estimate, with its time; of two that are equally fast the one that [`CopyBy::ALL`] has first.
     #[must_use]
     pub fn best(&self, direction: CopyDirection, copies: u32, size_bytes: u64) -> Option<(CopyBy, f64)> {
-        let all = self.methods(direction).into_iter();
-        let timed = all.filter_map(|by| Some((by, self.estimate(direction, by, copies, size_bytes)?)));
-        timed.min_by(|one, other| one.1.total_cmp(&other.1))
+        self.best_of_sizes(direction, copies, &[size_bytes])[0]
+    }
+
+    /// The fastest method for each of these sizes, as [`best`](CopyTable::best) has it.
+    pub(crate) fn best_of_sizes(
+        &self,
+        direction: CopyDirection,
+        copies: u32,
+        sizes_bytes: &[u64],
+    ) -> Vec<Option<(CopyBy, f64)>> {
+        let methods = self.methods(direction).into_iter();
+        let lines: Vec<_> = methods.map(|by| (by, self.by_size(direction, by, copies))).collect();
+        let best = |size: &u64| {
+            let timed = lines.iter().filter_map(|(by, line)| Some((*by, interpolated(line, *size as f64)?)));
+            timed.min_by(|one, other| one.1.total_cmp(&other.1))
+        };
+        sizes_bytes.iter().map(best).collect()
     }
 }
 
@@ -238,6 +257,8 @@ mod tests {
         assert!(refused("\"size_bytes\":100", "\"size_bytes\":0").contains("size_bytes must be at least 1"));
         assert!(refused("\"machine\"", "\"host\"").contains("unknown field `host`"));
         assert!(refused("\"points\":[{", "\"points\":[],\"more\":[{").contains("not a table of copies"));
+        let long = CopyTable::from_json("{ \"schema\": 1, \"a\\nb\": 2 }").unwrap_err().to_string();
+        assert!(long.contains("unknown field `a b`"), "{long}");
         let twice = vec![point(CopyBy::Packed, 3, 100, 1.0), point(CopyBy::Packed, 3, 100, 2.0)];
         assert!(CopyTable::new(String::new(), twice).unwrap_err().to_string().starts_with("point 1 "));
         assert_eq!(CopyTable::new(String::new(), vec![]), Err(TableError::Empty));

@@ -25,6 +25,8 @@ impl fmt::Display for FileProblem {
     }
 }
 
+impl std::error::Error for FileProblem {}
+
 /// All problems of a device file, at least one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .problems.iter().map(FileProblem::to_string).collect::<Vec<_>>().join("\n"))]

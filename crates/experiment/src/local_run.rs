@@ -254,8 +254,8 @@ mod tests {
     use super::*;
     use crate::paper::PAPERS;
     use lanemark_machine::{
-        Allocation, Confirmed, DeviceKind, MachineError, Plan, QueueRequest, RuntimeFacts, Sample, Samples, TimeBase,
-        Unsupported,
+        Allocation, Confirmed, DeviceKind, LaunchBy, MachineError, Plan, QueueRequest, RuntimeFacts, Sample, Samples,
+        TimeBase, Unsupported,
     };
     use lanemark_sim::SimulatedMachine;
     use lanemark_units::Ticks;
@@ -325,6 +325,7 @@ mod tests {
             kind: DeviceKind::Cpu,
             is_emulated: false,
             allocations: vec![Allocation::Buffer],
+            launches: vec![LaunchBy::Calls],
             small_copies: Vec::new(),
             memory_ports: 1,
             computes: false,

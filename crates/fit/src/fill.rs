@@ -101,8 +101,8 @@ const USUAL: &str = "card-gen5-x16";
 ///
 /// Unless [`FillOptions::keep_structure`] is set, mechanisms of which no file says anything are tried first, such as work
 /// in chunks or completions that are merged. The structure is chosen by the error of figures that were not fitted
-/// ([`Filled::contenders`]). A flag that a file only assumes, such as `dma.full_duplex`, is chosen again if some figures depend
-/// on it ([`Filled::reopened`]); a flag with a source is not.
+/// ([`Filled::contenders`]). A flag that a file only assumes, such as `dma.full_duplex`, and an assumed `dma.beat_bytes`
+/// are chosen again if some figures depend on them ([`Filled::reopened`]); values with a source are not.
 ///
 /// Numbers that the data leave open (see [`Undetermined`](crate::Undetermined)) get their default, if the others then
 /// follow the data as well as before; without one, they stay unknown, as do those whose best value lies outside their search range. With [`FillOptions::assume_rest`] these get the
@@ -124,19 +124,20 @@ pub fn fill_in(
         Measured::Record(record, target) => FitData::of_draft(record, *target, draft)?,
         Measured::Table(table) => FitData::of_table(table, draft)?,
     };
-    let (given, flags) = if options.keep_structure { (given, Vec::new()) } else { reopen(&given, draft, options.kept) };
+    let (given, reopened) =
+        if options.keep_structure { (given, Vec::new()) } else { reopen(&given, draft, options.kept) };
     let searched = if options.keep_structure { None } else { structure::search(&given) };
     let is_cut_short = searched.as_ref().is_some_and(|found| found.is_cut_short);
-    let (contenders, problem, start, flags) = match searched {
-        Some(found) => (found.contenders, found.problem, Some(found.values), flags),
+    let (contenders, problem, start, reopened) = match searched {
+        Some(found) => (found.contenders, found.problem, Some(found.values), reopened),
         None => (Vec::new(), given, None, Vec::new()),
     };
     let set = contenders.iter().find(|contender| contender.is_chosen).map_or(&[][..], |chosen| &chosen.set);
-    let reopened = flags.into_iter().map(|(key, assumed)| {
-        let chosen = set.iter().find(|(other, _)| other == key).map_or(assumed, |(_, value)| *value > 0.0);
-        let is_other = |(other, value): &(String, f64)| other == key && (*value > 0.0) != assumed;
+    let reopened = reopened.into_iter().map(|(key, assumed, is_flag)| {
+        let chosen = set.iter().find(|(other, _)| other == key).map_or(assumed, |(_, value)| *value);
+        let is_other = |(other, value): &(String, f64)| other == key && (*value - assumed).abs() > 0.0;
         let is_compared = contenders.iter().any(|contender| contender.set.iter().any(is_other));
-        Reopened { key: key.to_owned(), assumed, chosen, is_compared }
+        Reopened { key: key.to_owned(), assumed, chosen, is_flag, is_compared }
     });
     let Settled { problem, mut fit, at_default, assumed, mut conditional } =
         settled(problem, start.as_deref(), options.assume_rest)?;

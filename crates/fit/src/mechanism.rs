@@ -31,6 +31,8 @@ const PUSHES: &[f64] = &[64.0, 128.0, 256.0];
 const UNMERGED: &[f64] = &[64.0, 128.0];
 /// Widths of an interface to the link.
 const WIDTHS: &[f64] = &[8.0, 16.0, 32.0, 64.0];
+/// Widths of an engine's data path.
+const BEATS: &[f64] = &[8.0, 16.0, 32.0, 64.0, 128.0];
 /// `false` and `true`: one of them is the value before the search.
 const FLAG: &[f64] = &[0.0, 1.0];
 const YES: &[f64] = &[1.0];
@@ -44,7 +46,8 @@ const OF_A_TRANSFER: [f64; 3] = [20.0, 100.0, 500.0];
 /// The mechanisms, those of reads first. Of several with the same effect on all figures, only the first one is tried.
 ///
 /// Source of the values: sizes are powers of two in the bounds that PCI Express Base 5.0 gives to payloads and requests,
-/// 128 B to 4096 B, and the 64 B of a cache line; the widths are those of PCIe cores, 64 to 512 bits.
+/// 128 B to 4096 B, and the 64 B of a cache line; the widths are those of PCIe cores, 64 to 512 bits, and up to 1024 bits
+/// inside of an engine.
 pub(crate) const MECHANISMS: &[Mechanism] = &[
     Mechanism::of(&[], Some(("dma.read_request_ns", OF_A_REQUEST))),
     Mechanism::of(&[("dma.read_bytes", CHUNKS)], None),
@@ -82,6 +85,7 @@ pub(crate) const MECHANISMS: &[Mechanism] = &[
         Some(("dma.descriptor_ns", [5.0, 25.0, 125.0])),
     ),
     Mechanism::of(&[], Some(("dma.start_ns", [50.0, 200.0, 1000.0]))),
+    Mechanism::of(&[(BEAT_BYTES, BEATS)], None),
     Mechanism::of(&[("dma.full_duplex", FLAG)], None),
     Mechanism::of(&[("dma.full_duplex", YES)], Some(("dma.shared_request_ns", OF_A_REQUEST))),
     Mechanism::of(&[("memory.loaded_completion_bytes", COMPLETIONS)], None),
@@ -107,10 +111,19 @@ pub(crate) fn start_of(unknown: &Unknown) -> f64 {
     unknown.default.or_else(nearest).unwrap_or(unknown.start)
 }
 
-/// The keys among them that are `true` or `false`.
-pub(crate) fn flags() -> Vec<&'static str> {
+/// Width of the engine's data path, and the time of a beat: a path of half the width and half the time has the same rate.
+pub(crate) const BEAT_BYTES: &str = "dma.beat_bytes";
+pub(crate) const BEAT_NS: &str = "dma.beat_ns";
+
+/// The keys among them that a file may have to assume, each with the values tried: flags, and the width of beats.
+pub(crate) fn reopenable() -> Vec<(&'static str, &'static [f64])> {
     let choices = MECHANISMS.iter().flat_map(|mechanism| mechanism.choices);
-    choices.filter(|(_, values)| *values == FLAG).map(|(key, _)| *key).collect()
+    choices.filter(|(key, values)| *values == FLAG || *key == BEAT_BYTES).copied().collect()
+}
+
+/// Whether a key with these values is `true` or `false`.
+pub(crate) fn is_flag(values: &[f64]) -> bool {
+    values == FLAG
 }
 
 /// The direction of the transfers that alone depend on `key`, if there is one: reads of the card load, writes store.
@@ -189,7 +202,8 @@ mod tests {
         let found: Vec<usize> = MECHANISMS.iter().map(|mechanism| mechanism.combinations().len()).collect();
         assert_eq!(found, pairs);
         assert!(is_chosen("memory.full_completion_lines") && !is_chosen("dma.tags"));
-        assert_eq!(flags(), ["memory.odd_end_completion", "dma.full_duplex"]);
+        let reopenable: Vec<&str> = reopenable().into_iter().map(|(key, _)| key).collect();
+        assert_eq!(reopenable, ["memory.odd_end_completion", BEAT_BYTES, "dma.full_duplex"]);
     }
 
     #[test]

@@ -1,39 +1,62 @@
-//! Flags of structure that a platform file only assumes: the figures choose them again.
+//! Values of structure that a platform file only assumes: the figures choose them again.
 
 use crate::calibrate::started;
-use crate::mechanism::flags;
+use crate::mechanism::{is_flag, reopenable};
 use crate::{FitData, Parameter};
 use lanemark_platform::Draft;
 
-/// A flag of structure that the file assumes, and on which some figures depend, so that the search chose it again.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A value of structure that the file assumes, and on which some figures depend, so that the search chose it again: a flag,
+/// or the width of beats.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Reopened {
     /// Path of its key.
     pub key: String,
-    /// The value that the file assumes.
-    pub assumed: bool,
+    /// The value that the file assumes; 1 is `true`.
+    pub assumed: f64,
     /// The value of the chosen structure.
-    pub chosen: bool,
-    /// Whether a structure with the other value was fitted and compared; otherwise its short fit promised nothing.
+    pub chosen: f64,
+    /// Whether the key is `true` or `false`.
+    pub is_flag: bool,
+    /// Whether a structure with another value was fitted and compared; otherwise its short fit promised nothing.
     pub is_compared: bool,
 }
 
-/// The fit in which a search may also change the flags that `draft` assumes, except those in `kept`; and these flags, each
-/// with its assumed value. A flag without effect on any figure, at the middle, at the ends and at places inside of the
-/// search ranges, stays closed.
-pub(crate) fn reopen(problem: &FitData, draft: &Draft, kept: &[String]) -> (FitData, Vec<(&'static str, bool)>) {
+impl Reopened {
+    /// A value of the key as in a platform file.
+    #[must_use]
+    pub fn in_words(&self, value: f64) -> String {
+        if self.is_flag { (value > 0.0).to_string() } else { value.to_string() }
+    }
+
+    /// The other values that the search may choose, in words.
+    #[must_use]
+    pub fn others(&self) -> String {
+        if self.is_flag { self.in_words(1.0 - self.assumed) } else { "another value".to_owned() }
+    }
+}
+
+/// The fit in which a search may also change the values that `draft` assumes, except those in `kept`; and the keys of these,
+/// each with its assumed value and whether it is a flag. A key without effect on any figure, at the middle, at the ends and
+/// at places inside of the search ranges, stays closed.
+pub(crate) fn reopen(problem: &FitData, draft: &Draft, kept: &[String]) -> (FitData, Vec<(&'static str, f64, bool)>) {
     let mut reopened = Vec::new();
     let mut next = problem.clone();
-    for key in flags().into_iter().filter(|key| kept.iter().all(|kept| kept != key)) {
+    for (key, values) in reopenable().into_iter().filter(|(key, _)| kept.iter().all(|kept| kept != key)) {
         let assumed = match draft.assumption(key).as_ref().map(|(value, _)| value.as_str()) {
-            Some("true") => true,
-            Some("false") => false,
-            _ => continue,
+            Some("true") => 1.0,
+            Some("false") => 0.0,
+            Some(number) => match number.parse::<f64>() {
+                Ok(number) => number,
+                Err(_) => continue,
+            },
+            None => continue,
         };
-        let open = problem.with_open(key, f64::from(u8::from(assumed)));
-        if open.with_value(key, f64::from(u8::from(!assumed))).is_ok_and(|other| differ(&open, &other)) {
-            next = next.with_open(key, f64::from(u8::from(assumed)));
-            reopened.push((key, assumed));
+        let open = problem.with_open(key, assumed);
+        let others = values.iter().filter(|value| (*value - assumed).abs() > 0.0);
+        let mut others = others.filter_map(|value| open.with_value(key, *value).ok());
+        if others.any(|other| differ(&open, &other)) {
+            next = next.with_open(key, assumed);
+            reopened.push((key, assumed, is_flag(values)));
         }
     }
     (next, reopened)
@@ -64,22 +87,23 @@ mod tests {
     const MIXED: &str = "dma_read_write_mix,4096,6 GB/s";
 
     /// The flags that are reopened for these figures, if the file states `dma.full_duplex` like this.
-    fn reopened(full_duplex: &str, figures: &str, kept: &[String]) -> Vec<(&'static str, bool)> {
+    fn reopened(full_duplex: &str, figures: &str, kept: &[String]) -> Vec<(&'static str, f64)> {
         let text = include_str!("../../../platforms/card-gen5-x16.toml");
         let text = text.replace("[dma]\n", &format!("[dma]\nfull_duplex = {full_duplex}\n"));
         // An engine that is slower than the link.
-        let text = text.replace("beat_bytes = { value = 128,", "beat_bytes = { value = 32,");
+        let text = text.replace("beat_bytes = { value = 128, assumed", "beat_bytes = { value = 32, source");
         let text = text.replace("latency_ns = { value = 120, assumed", "latency_ns = { unknown");
         let draft = Draft::parse("card.toml", &text).unwrap();
         let table = Table::parse("card.csv", &format!("{HEADER}\n{figures}\n")).unwrap();
-        reopen(&FitData::of_table(&table, &draft).unwrap(), &draft, kept).1
+        let (_, reopened) = reopen(&FitData::of_table(&table, &draft).unwrap(), &draft, kept);
+        reopened.into_iter().map(|(key, assumed, _)| (key, assumed)).collect()
     }
 
     #[test]
     fn an_assumed_flag_is_reopened_by_figures_that_depend_on_it() {
         for assumed in [true, false] {
             let entry = format!("{{ value = {assumed}, assumed = \"as most\" }}");
-            assert_eq!(reopened(&entry, MIXED, &[]), [("dma.full_duplex", assumed)]);
+            assert_eq!(reopened(&entry, MIXED, &[]), [("dma.full_duplex", f64::from(u8::from(assumed)))]);
             assert_eq!(reopened(&entry, "dma_read_bandwidth,4096,6 GB/s", &[]), []);
             assert_eq!(reopened(&entry, MIXED, &["dma.full_duplex".to_owned()]), []);
         }

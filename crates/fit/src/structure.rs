@@ -8,7 +8,7 @@
 use crate::calibrate::{by_formulas, of_free, pulled, rounded};
 use crate::fit_data::FitData;
 use crate::least_squares::{FIRST_GAIN, Rows, derivatives, scout, solve, sum_of_squares};
-use crate::mechanism::{MECHANISMS, Mechanism, only_of};
+use crate::mechanism::{BEAT_BYTES, BEAT_NS, MECHANISMS, Mechanism, only_of};
 use lanemark_machine::{Facts, Verb};
 
 /// Most mechanisms that are added.
@@ -38,6 +38,13 @@ const SCREENING: [(usize, usize); 3] = [(usize::MAX, 1), (48, 2), (24, 4)];
 
 /// A structure must reduce the mean error of the held-out figures to this share.
 const BETTER: f64 = 0.85;
+
+/// Error of a held-out figure from which on it is not predicted, and relative difference of two such errors that are alike.
+const MISSED_PERCENT: f64 = 10.0;
+const ALIKE: f64 = 0.5;
+
+/// Structures with one more mechanism: about as many combinations as [`MECHANISMS`] have.
+const STRUCTURES: f64 = 150.0;
 
 /// A mechanism must reduce the sum of squares to this share, or it is not tried.
 const PROMISING: f64 = 0.97;
@@ -116,7 +123,10 @@ pub(crate) fn search(problem: &FitData) -> Option<Structure> {
     let mut compared = vec![(best.clone(), errors.clone())];
     for _ in 0..MOST_ROUNDS {
         let better_by = |share: f64, tried: Vec<(Trial, Vec<f64>)>| {
-            simplest(tried.into_iter().filter(|(_, found)| is_better(&errors, found, share)).collect(), Trial::numbers)
+            let is_accepted = |(trial, found): &(Trial, Vec<f64>)| {
+                is_better(&errors, found, share) && trial.is_more_than_chance(&best)
+            };
+            simplest(tried.into_iter().filter(is_accepted).collect(), Trial::numbers)
         };
         let better = |tried| better_by(BETTER, tried);
         let tried = extended(&best, &mut compared);
@@ -156,9 +166,20 @@ fn mean(errors: &[f64]) -> f64 {
 
 /// Whether the errors `found` are clearly smaller than `before`, figure by figure: their mean is at most this share, and the
 /// mean of the differences is more than its standard error.
+///
+/// A figure that alone determines a number is predicted by neither structure when it is held out: without it, the others
+/// are compared.
 fn is_better(before: &[f64], found: &[f64], share: f64) -> bool {
-    let (gain, error) = difference(before, found);
-    mean(found) <= share * mean(before) && gain > error
+    let (before, found): (Vec<f64>, Vec<f64>) =
+        before.iter().zip(found).filter(|(before, found)| !is_of_neither(**before, **found)).unzip();
+    let (gain, error) = difference(&before, &found);
+    mean(&found) <= share * mean(&before) && gain > error
+}
+
+/// Whether two structures miss a figure alike.
+fn is_of_neither(before_percent: f64, found_percent: f64) -> bool {
+    let is_missed = before_percent.min(found_percent) > MISSED_PERCENT;
+    is_missed && (before_percent - found_percent).abs() < ALIKE * before_percent
 }
 
 /// Mean of the differences between the errors of the same figures, and its standard error.
@@ -183,6 +204,20 @@ impl Trial {
         }
         let fitted = self.added.iter().filter_map(|added| Some(added.time?.to_owned())).collect();
         Contender { set, fitted, errors_percent, is_chosen }
+    }
+
+    /// Whether this trial follows all figures better than `before` by more than the best of many structures would by
+    /// chance: `n ln(S0 / S1) > k ln(n) + 2 ln(m)` for `n` figures, the sums of squares `S0` and `S1`, `k` more numbers,
+    /// and `m` structures tried.
+    ///
+    /// Source: the extended Bayesian information criterion, Chen and Chen, Biometrika 95, 2008, equation 3.
+    fn is_more_than_chance(&self, before: &Trial) -> bool {
+        let squares = |trial: &Trial| {
+            trial.residuals(&trial.problem, &trial.values).map_or(f64::NAN, |left| sum_of_squares(&left, None))
+        };
+        let figures = self.problem.points().len() as f64;
+        let more = self.numbers().saturating_sub(before.numbers()) as f64;
+        figures * (squares(before) / squares(self)).ln() > more * figures.ln() + 2.0 * STRUCTURES.ln()
     }
 
     /// Number of keys that the added mechanisms state or fit.
@@ -302,6 +337,9 @@ impl Trial {
     fn with(&self, set: &[(&'static str, f64)], time: Option<(&'static str, f64)>) -> Option<Trial> {
         let mut next = self.clone();
         for (key, value) in set {
+            if *key == BEAT_BYTES {
+                next.keep_rate(*value);
+            }
             next.problem = next.problem.with_value(key, *value).ok()?;
         }
         if let Some((key, value)) = time {
@@ -311,6 +349,19 @@ impl Trial {
         next.added.push(Added { set: set.to_vec(), time: time.map(|(key, _)| key) });
         next.facts = next.problem.facts().ok()?;
         Some(next)
+    }
+}
+
+impl Trial {
+    /// Changes the time of a beat, if it is fitted, so that beats of `beat_bytes` have the rate of those before.
+    fn keep_rate(&mut self, beat_bytes: f64) {
+        let set = self.added.iter().rev().flat_map(|added| &added.set);
+        let set = set.into_iter().find(|(key, _)| *key == BEAT_BYTES).map(|(_, value)| *value);
+        let Some(before) = set.or_else(|| self.problem.before(BEAT_BYTES)) else { return };
+        let all = self.values.iter_mut().zip(self.problem.parameters());
+        for (value, parameter) in all.filter(|(_, parameter)| parameter.name == BEAT_NS) {
+            *value = (*value * beat_bytes / before).clamp(parameter.low, parameter.high);
+        }
     }
 }
 
@@ -514,6 +565,11 @@ mod tests {
         let before = [1.0, 1.0, 1.0, 1.0];
         assert!(is_better(&before, &[0.849, 0.85, 0.85, 0.85], BETTER));
         assert!(!is_better(&before, &[0.851, 0.85, 0.85, 0.85], BETTER));
+        // Figures that both miss by more than 10 %, one by less than 1.5 times the other, are no evidence.
+        let missed = [30.0, 1.0, 1.0, 1.0, 1.0];
+        assert!(is_better(&missed, &[44.0, 0.849, 0.85, 0.85, 0.85], BETTER));
+        assert!(!is_better(&missed, &[46.0, 0.849, 0.85, 0.85, 0.85], BETTER));
+        assert!(!is_better(&[9.0, 1.0, 1.0, 1.0, 1.0], &[9.0, 0.849, 0.85, 0.85, 0.85], BETTER));
         // One figure alone: the mean difference is its standard error.
         assert!(!is_better(&before, &[1.0, 1.0, 1.01, 0.0], BETTER));
         assert!(is_better(&before, &[0.99, 0.99, 1.0, 0.0], BETTER));

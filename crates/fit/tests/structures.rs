@@ -230,16 +230,30 @@ fn a_half_duplex_card_is_fitted_as_such_although_the_file_assumes_full_duplex() 
     };
     let assumed = "[dma]\nfull_duplex = { value = true, assumed = \"as most engines\" }\n";
     let text = text(4, &entry).replace("[dma]\n", assumed);
+    let text = text.replace("beat_bytes = { value = 32, assumed", "beat_bytes = { value = 32, source");
     let (table, draft) = (Table::parse("card.csv", &table).unwrap(), Draft::parse("card.toml", &text).unwrap());
     let filled = fill_in("card.csv", &Measured::Table(&table), &draft, FillOptions::default()).unwrap();
     let key = "dma.full_duplex".to_owned();
-    assert_eq!(filled.reopened, [Reopened { key: key.clone(), assumed: true, chosen: false, is_compared: true }]);
+    assert_eq!(
+        filled.reopened,
+        [Reopened { key: key.clone(), assumed: 1.0, chosen: 0.0, is_flag: true, is_compared: true }]
+    );
     let chosen = filled.contenders.iter().find(|contender| contender.is_chosen).unwrap();
     assert!(chosen.set.contains(&(key, 0.0)), "{chosen:?}");
     let (_, held_out, verdict) = filled.halves().unwrap();
     assert!(held_out.mean_percent < 2.5 && verdict == Verdict::Predicts, "{held_out:?}");
     let line = filled.draft.text().lines().find(|line| line.starts_with("full_duplex")).unwrap();
     assert!(line.starts_with("full_duplex = { value = false, fitted_to = [\"card.csv: dma_read_latency"), "{line}");
+}
+
+#[test]
+fn a_card_with_narrower_beats_than_the_file_assumes_is_fitted_with_its_own() {
+    let tried = tried(&mut Draw(SEED), |_| vec![("dma.beat_bytes", 16.0)]);
+    assert!(tried.is_right() && tried.is_within_limits(), "{}", tried.in_words());
+    let [reopened] = &tried.filled.reopened[..] else { panic!("{:?}", tried.filled.reopened) };
+    assert_eq!((reopened.key.as_str(), reopened.assumed, reopened.chosen), ("dma.beat_bytes", 32.0, 16.0));
+    let line = tried.filled.draft.text().lines().find(|line| line.starts_with("beat_bytes")).unwrap();
+    assert!(line.starts_with("beat_bytes = { value = 16, fitted_to = [\"card.csv: dma_read_latency"), "{line}");
 }
 
 /// Keys of `[dma_read]` that act on data after the link or outside of the tags: one mechanism each.

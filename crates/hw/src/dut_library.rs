@@ -1,8 +1,13 @@
 //! A device under test in a shared library with the functions of `rtl/lanemark_dut.h`, such as a Verilated module.
 //!
-//! The library runs in this process: it can do whatever a program can. Only a library that the user names is loaded.
+//! The library runs in this process: it can do whatever a program can. Only a library that the user names is loaded, and a
+//! [`Watchdog`] reports a call that does not return.
 
 #![allow(unsafe_code)]
+
+mod watchdog;
+
+pub use watchdog::{Hang, Watchdog};
 
 use lanemark_adversary::{Dut, Inputs, MOST_BEAT_BYTES, Outputs};
 use libloading::Library;
@@ -10,6 +15,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use watchdog::{Calls, Function};
 
 /// Version of the interface, `LANEMARK_DUT_ABI`.
 const ABI: u32 = 1;
@@ -56,22 +62,40 @@ pub struct DutLibrary {
     clock: Clock,
     failure: Failure,
     beat_bytes: usize,
+    watchdog: Watchdog,
     /// Keeps the functions in memory.
-    _library: Arc<Library>,
+    _library: Arc<Loaded>,
+}
+
+/// A library in memory; its finaliser is a call, too.
+#[derive(Debug)]
+struct Loaded {
+    library: Option<Library>,
+    calls: Arc<Calls>,
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        let library = self.library.take();
+        self.calls.call(Function::Unload, || drop(library));
+    }
 }
 
 impl DutLibrary {
-    /// Loads a library.
+    /// Loads a library whose calls a watchdog watches.
     ///
     /// # Errors
     /// [`DutError`] if it is absent or has another interface.
-    pub fn load(path: &Path) -> Result<DutLibrary, DutError> {
+    pub fn load(path: &Path, watchdog: &Watchdog) -> Result<DutLibrary, DutError> {
         let name = path.display().to_string();
+        let shared: Arc<str> = name.as_str().into();
+        let calls = watchdog.watch(&shared, "");
         let not_loaded = |why: String| DutError::NotLoaded { path: name.clone(), why };
         // A name without a folder would be searched in the folders of the system.
         let whole = path.canonicalize().map_err(|error| not_loaded(error.to_string()))?;
         // SAFETY: initialisers of the library run. The user named it to be run.
-        let library = unsafe { Library::new(&whole) }.map_err(|error| not_loaded(error.to_string()))?;
+        let library = calls.call(Function::Load, || unsafe { Library::new(&whole) });
+        let library = library.map_err(|error| not_loaded(error.to_string()))?;
         let other = |what: String| DutError::OtherInterface { path: name.clone(), what };
         macro_rules! function {
             ($type:ty, $symbol:literal) => {{
@@ -82,13 +106,13 @@ impl DutLibrary {
         }
         let abi = function!(Abi, b"lanemark_dut_abi");
         // SAFETY: takes nothing and returns a number.
-        let version = unsafe { abi() };
+        let version = calls.call(Function::Abi, || unsafe { abi() });
         if version != ABI {
             return Err(other(format!("it has version {version} of the interface, and this program version {ABI}")));
         }
         let beat_bytes = function!(Abi, b"lanemark_dut_beat_bytes");
         // SAFETY: takes nothing and returns a number.
-        let beat_bytes = unsafe { beat_bytes() } as usize;
+        let beat_bytes = calls.call(Function::BeatBytes, || unsafe { beat_bytes() }) as usize;
         if beat_bytes == 0 || !beat_bytes.is_multiple_of(4) || beat_bytes > MOST_BEAT_BYTES {
             return Err(other(format!(
                 "beats of {beat_bytes} B; a multiple of 4, at most {MOST_BEAT_BYTES}, is needed"
@@ -100,20 +124,22 @@ impl DutLibrary {
             clock: function!(Clock, b"lanemark_dut_clock"),
             failure: function!(Failure, b"lanemark_dut_failure"),
             beat_bytes,
-            path: name.into(),
-            _library: Arc::new(library),
+            path: shared,
+            watchdog: watchdog.clone(),
+            _library: Arc::new(Loaded { library: Some(library), calls }),
         })
     }
 
-    /// A device in its initial state.
+    /// A device in its initial state; `run` names the run in messages, such as `seed 7`.
     ///
     /// # Errors
     /// [`DutError::NoDevice`] if the library returns none.
-    pub fn open(&self) -> Result<LoadedDut, DutError> {
+    pub fn open(&self, run: &str) -> Result<LoadedDut, DutError> {
+        let calls = self.watchdog.watch(&self.path, run);
         // SAFETY: the function of the interface; it may be called by any thread.
-        let device = NonNull::new(unsafe { (self.new)() });
+        let device = NonNull::new(calls.call(Function::New, || unsafe { (self.new)() }));
         let device = device.ok_or_else(|| DutError::NoDevice { path: self.path.to_string() })?;
-        Ok(LoadedDut { device, library: self.clone() })
+        Ok(LoadedDut { device, calls, library: self.clone() })
     }
 }
 
@@ -121,6 +147,7 @@ impl DutLibrary {
 #[derive(Debug)]
 pub struct LoadedDut {
     device: NonNull<c_void>,
+    calls: Arc<Calls>,
     library: DutLibrary,
 }
 
@@ -131,22 +158,21 @@ impl Dut for LoadedDut {
 
     fn clock(&mut self, inputs: &Inputs, outputs: &mut Outputs) {
         // SAFETY: the device is open, and both structures have the layout of `rtl/lanemark_dut.h`.
-        unsafe { (self.library.clock)(self.device.as_ptr(), inputs, outputs) }
+        self.calls.call(Function::Clock, || unsafe { (self.library.clock)(self.device.as_ptr(), inputs, outputs) });
     }
 
     fn failed_assertion(&mut self) -> Option<String> {
-        // SAFETY: the device is open; the text is valid until its next call.
-        unsafe {
-            let text = (self.library.failure)(self.device.as_ptr());
-            (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
-        }
+        // SAFETY: the device is open.
+        let text = self.calls.call(Function::Failure, || unsafe { (self.library.failure)(self.device.as_ptr()) });
+        // SAFETY: the text is valid until the next call of the device.
+        (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
     }
 }
 
 impl Drop for LoadedDut {
     fn drop(&mut self) {
         // SAFETY: the device is open, and is not used afterwards.
-        unsafe { (self.library.free)(self.device.as_ptr()) }
+        self.calls.call(Function::Free, || unsafe { (self.library.free)(self.device.as_ptr()) });
     }
 }
 
@@ -174,8 +200,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("text.so");
         std::fs::write(&path, "no library\n").unwrap();
-        let error = DutLibrary::load(&path).unwrap_err().to_string();
+        let watchdog = Watchdog::start(std::time::Duration::from_secs(10), |_| {}).unwrap();
+        let error = DutLibrary::load(&path, &watchdog).unwrap_err().to_string();
         assert!(error.contains("text.so cannot be loaded") && error.contains("rtl/build"), "{error}");
-        assert!(DutLibrary::load(&folder.path().join("absent.so")).is_err());
+        assert!(DutLibrary::load(&folder.path().join("absent.so"), &watchdog).is_err());
     }
 }

@@ -38,7 +38,8 @@ pub fn every_kernel() -> String {
     let nothing = QUESTION_ARGUMENTS.into_iter().map(nothing);
     let copies =
         QUESTION_VECTORS.into_iter().flat_map(|words| [false, true].map(|has_gaps| stream_copy(words, has_gaps)));
-    let all = nothing.chain(copies).chain([spmv()]);
+    let reads = READ_BYTES.map(reads);
+    let all = nothing.chain(copies).chain([spmv()]).chain(reads);
     all.map(|kernel| kernel.text).collect::<Vec<_>>().join("\n")
 }
 
@@ -95,6 +96,47 @@ __kernel void spmv(__global const double *restrict values, __global const uint *
     KernelSource { name: "spmv".to_owned(), text: text.to_owned() }
 }
 
+/// Bytes that one load of the kernel of [`reads`] has, largest first.
+pub(crate) const READ_BYTES: [u32; 2] = [16, 4];
+
+/// Reads by loads of `bytes` bytes, one of [`READ_BYTES`]: each work item makes one transfer after the other, of which the
+/// next starts when the last data have arrived. The random order is that of
+/// [`Window::place`](lanemark_machine::Window::place).
+///
+/// Lengths and distances are in units of a load. `zero` is 0, but a compiler does not know that.
+pub(crate) fn reads(bytes: u32) -> KernelSource {
+    let (word, added) = match bytes {
+        16 => ("uint4", "unit.s0 + unit.s1 + unit.s2 + unit.s3"),
+        _ => ("uint", "unit"),
+    };
+    let name = format!("reads_{bytes}");
+    let text = format!(
+        "__kernel void {name}(__global const {word} *memory, __global uint *sums, ulong first, ulong count, ulong places,
+                      ulong step, ulong units, uint is_random, uint zero)
+{{
+    ulong item = get_global_id(0), items = get_global_size(0);
+    uint sum = 0;
+    for (ulong nth = item; nth < count; nth += items) {{
+        ulong hash = nth;
+        if (is_random) {{
+            hash = (hash + 1) * 0x9E3779B97F4A7C15UL;
+            hash = (hash ^ (hash >> 30)) * 0xBF58476D1CE4E5B9UL;
+            hash = (hash ^ (hash >> 27)) * 0x94D049BB133111EBUL;
+            hash ^= hash >> 31;
+        }}
+        __global const {word} *at = memory + first + (hash % places) * step + (sum & zero);
+        for (ulong n = 0; n < units; n++) {{
+            {word} unit = at[n];
+            sum += {added};
+        }}
+    }}
+    sums[item] = sum;
+}}
+"
+    );
+    KernelSource { name, text }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,11 +163,11 @@ mod tests {
         let all = every_kernel();
         let mut names: Vec<&str> =
             all.split("__kernel void ").skip(1).map(|rest| rest.split('(').next().unwrap_or_default()).collect();
-        assert_eq!(names.len(), 6 + 4 + 1);
+        assert_eq!(names.len(), 6 + 4 + 1 + 2);
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), 11);
-        for kernel in [nothing(16), stream_copy(4, true), stream_copy(1, false), spmv()] {
+        assert_eq!(names.len(), 13);
+        for kernel in [nothing(16), stream_copy(4, true), stream_copy(1, false), spmv(), reads(16), reads(4)] {
             assert!(all.contains(&kernel.text) && kernel.text.contains(&format!("void {}(", kernel.name)));
         }
     }

@@ -8,8 +8,8 @@
 use lanemark_compute::{Csr, Spmv, StreamCopy, Workload};
 use lanemark_hw::opencl::{FinishedKernels, OpenClError, OpenClMachine};
 use lanemark_machine::{
-    Allocation, Arguments, Compute, HostWait, Launch, Machine, MachineError, Plan, QueueRequest, RuntimeCopy, Samples,
-    Verb,
+    Allocation, Arguments, Compute, HostWait, Launch, LaunchBy, Machine, MachineError, Plan, QueueRequest, RuntimeCopy,
+    Samples, Verb,
 };
 use std::env;
 use std::path::Path;
@@ -59,7 +59,12 @@ fn copy(verb: Verb, allocation: Allocation, wait: HostWait, bytes: u64) -> Queue
 }
 
 fn launch(count: u32, allocation: Allocation) -> QueueRequest {
-    QueueRequest::Launch(Launch { kernels: 2, wait: HostWait::Event, arguments: Arguments { count, allocation } })
+    QueueRequest::Launch(Launch {
+        kernels: 2,
+        by: LaunchBy::Calls,
+        wait: HostWait::Event,
+        arguments: Arguments { count, allocation },
+    })
 }
 
 fn stream_copy() -> QueueRequest {

@@ -2,7 +2,7 @@
 
 use lanemark_bench::{Axes, CATALOGUE, case_again};
 use lanemark_live::{Change, Live, MEMORY_TYPE, Point};
-use lanemark_method::{HostWait, Method};
+use lanemark_method::{HostWait, LaunchBy, Method};
 use lanemark_platform::{PRESETS, preset};
 
 #[test]
@@ -18,7 +18,13 @@ fn every_case_of_every_question_is_found_again_by_its_method_and_size() {
                 assert_eq!(lanemark_bench::Case { caller: case.caller, ..again }, case, "{name}: {}", question.name);
                 found += 1;
             }
-            let launches = Method::Launch { kernels: 12_345, wait: HostWait::Finish, arguments: None, pinned: true };
+            let launches = Method::Launch {
+                kernels: 12_345,
+                by: LaunchBy::Calls,
+                wait: HostWait::Finish,
+                arguments: None,
+                pinned: true,
+            };
             let none = case_again(question, &facts, None, &launches, 3, 0);
             assert_eq!(none, None, "{name}: {}", question.name);
         }

@@ -345,8 +345,8 @@ fn check_small_copies(copies: &SmallCopies) -> Checked {
 mod tests {
     use super::*;
     use crate::{
-        Access, Completion, CopyBy, Discipline, EngineWork, HostMemory, HostWait, Lane, Medium, OnChannels, Order,
-        Share, Span, Verb, Width, Window, WriteRead,
+        Access, Completion, CopyBy, Discipline, EngineWork, HostMemory, HostWait, Lane, LaunchBy, Medium, OnChannels,
+        Order, Share, Span, Verb, Width, Window, WriteRead,
     };
     use lanemark_units::{BarOffset, Ticks};
 
@@ -360,7 +360,8 @@ mod tests {
         window: WINDOW,
         outstanding: None,
     };
-    const LAUNCH: Launch = Launch { kernels: 1, wait: HostWait::Finish, arguments: Arguments::NONE };
+    const LAUNCH: Launch =
+        Launch { kernels: 1, by: LaunchBy::Calls, wait: HostWait::Finish, arguments: Arguments::NONE };
 
     fn span(offset: u64, len: u64) -> Span {
         Span { at: BarOffset { bar: 0, offset }, len, memory_type: MemoryType::Wb }

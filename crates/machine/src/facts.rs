@@ -1,6 +1,6 @@
 //! Properties of a machine.
 
-use crate::{Access, Allocation, CopyBy, Discipline, LineSource, Table, Verb, Width};
+use crate::{Access, Allocation, CopyBy, Discipline, LaunchBy, LineSource, Table, Verb, Width};
 use lanemark_units::{BarOffset, MemoryType, format_size};
 
 /// Properties of a machine, found when it was opened.
@@ -47,6 +47,8 @@ pub struct RuntimeFacts {
     pub is_emulated: bool,
     /// Supported kinds of memory.
     pub allocations: Vec<Allocation>,
+    /// Methods of launching kernels.
+    pub launches: Vec<LaunchBy>,
     /// Methods of copying many pieces.
     pub small_copies: Vec<CopyBy>,
     /// Memory ports among which a program can choose; 1 if it cannot.

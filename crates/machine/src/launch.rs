@@ -1,12 +1,14 @@
 //! Launches of empty kernels through a runtime.
 
-use crate::{Arguments, HostWait};
+use crate::{Arguments, HostWait, LaunchBy};
 
 /// Launches of an empty kernel through a queue of a runtime, which measure the overhead of a launch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Launch {
     /// Kernels enqueued before each wait; at least 1.
     pub kernels: u32,
+    /// The way of launching these kernels.
+    pub by: LaunchBy,
     /// How the program waits for the last kernel.
     pub wait: HostWait,
     /// Arguments of each kernel, which it does not access.

@@ -136,8 +136,11 @@ impl Method {
                 put("direction", direction.name());
                 put("copies", &copies.to_string());
             }
-            Method::Launch { kernels, wait, arguments, pinned } => {
+            Method::Launch { kernels, by, wait, arguments, pinned } => {
                 put("kernels", &kernels.to_string());
+                if !by.is_calls() {
+                    put("by", by.name());
+                }
                 put("wait", wait.name());
                 let Arguments { count, allocation } = arguments.unwrap_or(Arguments::NONE);
                 put("arguments", &count.to_string());

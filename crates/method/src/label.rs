@@ -2,7 +2,8 @@
 
 use crate::compute::WORD;
 use crate::{
-    AccessPath, Allocation, ComputeWork, CopyDirection, Descriptors, Flow, LineSource, Lines, Method, Peer, Share, Verb,
+    AccessPath, Allocation, ComputeWork, CopyDirection, Descriptors, Flow, LaunchBy, LineSource, Lines, Method, Peer,
+    Share, Verb,
 };
 use std::fmt;
 
@@ -70,10 +71,15 @@ impl fmt::Display for Method {
             Method::SmallCopies { direction, copies, by } => {
                 write!(f, "{copies} {}, {}", direction_in_words(*direction), by.in_words())
             }
-            Method::Launch { kernels, wait, arguments, pinned } => {
-                match kernels {
-                    1 => f.write_str("launch")?,
-                    kernels => write!(f, "{kernels} launches")?,
+            Method::Launch { kernels, by, wait, arguments, pinned } => {
+                match (by, kernels) {
+                    (LaunchBy::Graph, 1) => f.write_str("graph of 1 kernel")?,
+                    (LaunchBy::Graph, kernels) => write!(f, "graph of {kernels} kernels")?,
+                    (_, 1) => f.write_str("launch")?,
+                    (_, kernels) => write!(f, "{kernels} launches")?,
+                }
+                if *by == LaunchBy::StreamWait {
+                    f.write_str(" by a word that the stream waits for")?;
                 }
                 if let Some(arguments) = arguments {
                     write!(f, " with {} {}", arguments.count, spaced(arguments.allocation.name()))?;
@@ -231,11 +237,20 @@ mod tests {
 
     #[test]
     fn labels_of_runtime_methods_have_the_kind_of_wait() {
-        let launch = |kernels, wait, arguments| Method::Launch { kernels, wait, arguments, pinned: true }.to_string();
+        let launch = |kernels, wait, arguments| {
+            Method::Launch { kernels, by: LaunchBy::Calls, wait, arguments, pinned: true }.to_string()
+        };
         assert_eq!(launch(1, HostWait::Event, None), "launch, wait by event");
         let four = Arguments { count: 4, allocation: Allocation::Device };
         assert_eq!(launch(100, HostWait::Finish, Some(four)), "100 launches with 4 usm, wait by finish");
-        let free = Method::Launch { kernels: 1, wait: HostWait::Finish, arguments: None, pinned: false };
+        let by = |by, kernels| {
+            Method::Launch { kernels, by, wait: HostWait::Finish, arguments: None, pinned: true }.to_string()
+        };
+        assert_eq!(by(LaunchBy::Graph, 1), "graph of 1 kernel, wait by finish");
+        assert_eq!(by(LaunchBy::Graph, 256), "graph of 256 kernels, wait by finish");
+        assert_eq!(by(LaunchBy::StreamWait, 1), "launch by a word that the stream waits for, wait by finish");
+        let (by, wait) = (LaunchBy::Calls, HostWait::Finish);
+        let free = Method::Launch { kernels: 1, by, wait, arguments: None, pinned: false };
         assert_eq!(free.to_string(), "launch, wait by finish, unpinned");
         assert_eq!(free.pinned().to_string(), "launch, wait by finish");
         let argument = Method::Argument { wait: HostWait::Event, allocation: Allocation::Host };

@@ -22,6 +22,55 @@ impl Arguments {
     pub const MOST: u32 = 16;
 }
 
+/// The way in which a program launches kernels.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum LaunchBy {
+    /// A call for each kernel.
+    #[default]
+    Calls,
+    /// One call for a graph of kernels, each of which starts after the one before it has ended (`cuGraphLaunch`).
+    Graph,
+    /// The kernels are queued behind a wait for a word of host memory before the time starts; a store starts them
+    /// (`cuStreamWaitValue32`).
+    StreamWait,
+}
+
+impl LaunchBy {
+    /// All methods, in the order shown to users.
+    pub const ALL: [LaunchBy; 3] = [LaunchBy::Calls, LaunchBy::Graph, LaunchBy::StreamWait];
+
+    /// Name in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            LaunchBy::Calls => "calls",
+            LaunchBy::Graph => "graph",
+            LaunchBy::StreamWait => "stream_wait",
+        }
+    }
+
+    /// Whether each kernel has a call of its own.
+    ///
+    /// ```
+    /// use lanemark_method::LaunchBy;
+    /// assert!(LaunchBy::Calls.is_calls() && !LaunchBy::Graph.is_calls());
+    /// ```
+    #[must_use]
+    // Its signature is that of `skip_serializing_if`.
+    #[allow(clippy::trivially_copy_pass_by_ref)]
+    pub fn is_calls(&self) -> bool {
+        *self == LaunchBy::Calls
+    }
+}
+
+impl fmt::Display for LaunchBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+crate::name::from_name!(LaunchBy, "a method for launches");
+
 /// How a program waits until all commands of a queue have completed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum HostWait {

@@ -3,7 +3,7 @@
 //! A [`Method`] is data, with every parameter in a typed field. Plans of the crate `machine` and
 //! answers of the crate `record` share the types of this crate: instructions ([`Access`],
 //! [`Fence`]), DMA flows ([`Flow`], [`Reach`]), driver calls ([`Share`], [`Descriptors`],
-//! [`Completion`]), runtimes ([`HostWait`], [`Allocation`], [`Arguments`], [`CopyBy`]), shared buffers
+//! [`Completion`]), runtimes ([`HostWait`], [`Allocation`], [`Arguments`], [`LaunchBy`], [`CopyBy`]), shared buffers
 //! ([`Discipline`]) and mappings ([`Means`]).
 
 #![forbid(unsafe_code)]
@@ -40,7 +40,7 @@ pub use dma_call::{Completion, Descriptors, Share};
 pub use flow::{Flow, Peer};
 pub use kernel_call::KernelCall;
 pub use kind::MethodKind;
-pub use launch::{Arguments, HostWait};
+pub use launch::{Arguments, HostWait, LaunchBy};
 pub use line_source::LineSource;
 pub use means::{Invalidation, Means, Strategy, Table};
 pub use method::{CopyDirection, Lines, Method, WakeBy};

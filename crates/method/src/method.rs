@@ -2,7 +2,7 @@
 
 use crate::{
     Access, Allocation, Arguments, Clock, Completion, ComputeWork, CopyBy, CoreAccess, Descriptors, Discipline, Fence,
-    Flow, HostWait, KernelCall, LineSource, Means, Reach, Share, Verb, Width,
+    Flow, HostWait, KernelCall, LaunchBy, LineSource, Means, Reach, Share, Verb, Width,
 };
 use lanemark_units::MemoryType;
 use schemars::JsonSchema;
@@ -14,9 +14,10 @@ use serde::{Deserialize, Serialize};
 /// returns the label shown to users.
 ///
 /// ```
-/// use lanemark_method::{HostWait, Method};
+/// use lanemark_method::{HostWait, LaunchBy, Method};
 /// let method: Method = serde_json::from_str(r#"{"kind": "launch", "kernels": 100, "wait": "finish"}"#).unwrap();
-/// assert_eq!(method, Method::Launch { kernels: 100, wait: HostWait::Finish, arguments: None, pinned: true });
+/// let (by, wait) = (LaunchBy::Calls, HostWait::Finish);
+/// assert_eq!(method, Method::Launch { kernels: 100, by, wait, arguments: None, pinned: true });
 /// assert_eq!(method.to_string(), "100 launches, wait by finish");
 /// let error = serde_json::from_str::<Method>(r#"{"kind": "lunch"}"#).unwrap_err().to_string();
 /// assert!(error.contains("expected one of `core`, `fence`, `clock`"), "{error}");
@@ -137,6 +138,9 @@ pub enum Method {
     Launch {
         /// Number of launches per wait.
         kernels: u32,
+        /// How they are launched; absent for a call each.
+        #[serde(default, skip_serializing_if = "LaunchBy::is_calls")]
+        by: LaunchBy,
         /// Wait of the program for the end.
         wait: HostWait,
         /// Arguments of each launch; absent without arguments.

@@ -72,7 +72,7 @@ pub(crate) fn launches(platform: &Platform, launch: &Launch, passes: u64) -> Opt
     let Arguments { count, allocation } = launch.arguments;
     let is_argument = count == 0 || matches!(allocation, Allocation::Buffer | Allocation::Device);
     let is_few = (1..=Launch::MOST_KERNELS).contains(&launch.kernels) && count <= Arguments::MOST;
-    if !is_argument || !is_few || passes == 0 {
+    if !launch.by.is_calls() || !is_argument || !is_few || passes == 0 {
         return None;
     }
     let runtime = core.runtime;

@@ -62,7 +62,7 @@ use crate::prediction::Prediction;
 use kept::Kept;
 use lanemark_machine::{Plan, Transfer, Verb, Writer};
 use lanemark_platform::Platform;
-use way::{MOST_PIECES, Way};
+use way::Way;
 
 /// Whether a card of these transfers keeps requesting translations, because its cache is too small for all their
 /// pages.
@@ -95,16 +95,14 @@ pub(crate) fn predict(
         _ => "one card whose channels share its data path and tags, no other traffic on its links",
     };
     let (a_transfer, _) = way.count_and_last(0)?;
-    let (taken_apart, scale) = if a_transfer.saturating_mul(all) <= MOST_PIECES { (all, 1.0) } else { (1, all as f64) };
-    if taken_apart < all && !way.is_of_one_kind(all) {
-        return None;
-    }
     let one_by_one = match (transfer.verb, transfer.outstanding) {
         (Verb::Load, Some(1)) => true,
         // Several outstanding transfers act as fewer tags, if each is one request.
         (Verb::Load, Some(_)) if a_transfer > 1 => return None,
         _ => false,
     };
+    let part = if one_by_one { way.part_one_by_one(all)? } else { way.part(all)? };
+    let (taken_apart, scale) = (part.transfers, part.times);
     // One by one, each transfer waits in the queue; otherwise it waits there while others are outstanding.
     let start = way.dma.start_ns.value.as_ns() + if one_by_one { 0.0 } else { queue_ns };
     let (largest, last) = if one_by_one {

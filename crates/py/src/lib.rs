@@ -13,6 +13,7 @@ mod doctor;
 mod error;
 mod fit;
 mod listing;
+mod partner;
 mod platform;
 mod record;
 mod run;
@@ -35,6 +36,8 @@ mod _lanemark {
     use crate::fit::{Fitted, fit};
     #[pymodule_export]
     use crate::listing::{is_real, option_names, platforms, questions, sizes, toml, version};
+    #[pymodule_export]
+    use crate::partner::Partner;
     #[pymodule_export]
     use crate::platform::Platform;
     #[pymodule_export]

@@ -4,14 +4,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The output of another tool, as figures. What the tool does not say is absent, never a default.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Imported {
     /// Name of the tool.
     pub tool: String,
     /// Version of the tool; absent if it is not printed.
     pub version: Option<String>,
-    /// Name of the file, without its folder.
+    /// Name of the file, without its folder; of several files, all names.
     pub file: String,
     /// The figures, in the order of the file.
     pub figures: Vec<ImportedFigure>,
@@ -31,7 +31,7 @@ pub struct Imported {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImportedFigure {
-    /// Line of the file, from 1.
+    /// Line of the file, from 1; of several files, that of which the device has the name.
     pub line: u64,
     /// Name of the test, in the words of the tool.
     pub test: String,

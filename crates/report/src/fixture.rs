@@ -1,7 +1,9 @@
 //! A small record for tests: a simulated card with a bandwidth and a latency, and a host with an
 //! unknown limit.
 
-use lanemark_method::{Access, AccessPath, CoreAccess, Flow, HostWait, Lines, Method, Peer, Reach, Verb, Width};
+use lanemark_method::{
+    Access, AccessPath, CoreAccess, Flow, HostWait, LaunchBy, Lines, Method, Peer, Reach, Verb, Width,
+};
 use lanemark_record::diagnosis::Fact;
 use lanemark_record::{
     Advice, Answer, Bound, Bytes, CallerCores, Ceiling, CeilingKind, Class, CorePair, CpuSamples, Detail, DeviceKind,
@@ -346,7 +348,7 @@ pub(crate) fn callers() -> Record {
     let methods = [(1, 1.0), (100, 0.05)];
     let answer = |(kernels, share): (u32, f64), (core, counts, ns): (Option<u32>, &[(u32, u64)], f64)| {
         let (wait, pinned) = (HostWait::Finish, core.is_some());
-        let method = Method::Launch { kernels, wait, arguments: None, pinned };
+        let method = Method::Launch { kernels, by: LaunchBy::Calls, wait, arguments: None, pinned };
         let mut answer = bandwidth("opencl:0", method, 0, 1e9);
         "launch_latency".clone_into(&mut answer.question);
         (answer.quantity, answer.delivered_rate_bytes_per_s) = (Quantity::Cost, None);

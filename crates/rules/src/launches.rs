@@ -3,12 +3,12 @@
 use crate::condition::with;
 use crate::one_sample::{delivered_ns, sample};
 use crate::rule::Outcome;
-use lanemark_machine::{Arguments, HostWait, Launch, QueueRequest};
+use lanemark_machine::{Arguments, HostWait, Launch, LaunchBy, QueueRequest};
 use lanemark_platform::Platform;
 
 /// Time of one launch from `core` until its kernel has finished, in ns.
 fn launch_ns(platform: &Platform, core: u32) -> Result<f64, String> {
-    let launch = Launch { kernels: 1, wait: HostWait::Finish, arguments: Arguments::NONE };
+    let launch = Launch { kernels: 1, by: LaunchBy::Calls, wait: HostWait::Finish, arguments: Arguments::NONE };
     delivered_ns(&sample(platform, core, QueueRequest::Launch(launch))?.1)
 }
 

@@ -10,7 +10,7 @@
 use crate::line::Figures;
 use crate::one_sample::warm_ns;
 use lanemark_compute::{Csr, Generated, Spmv, Workload};
-use lanemark_machine::{Allocation, Arguments, Compute, HostWait, Launch, Plan, Work};
+use lanemark_machine::{Allocation, Arguments, Compute, HostWait, Launch, LaunchBy, Plan, Work};
 use lanemark_model::predict;
 use lanemark_platform::{Origin, Platform};
 use lanemark_record::{Picture, PictureLine};
@@ -257,7 +257,7 @@ fn product_ns(platform: &Platform, matrix: &Arc<Csr>, case: (u32, u32), clocked:
 fn launch_ns(platform: &Platform, kernels: u32, buffers: Option<u32>, clocked: Clocked) -> Result<f64, String> {
     let Some(count) = buffers else { return Ok(0.0) };
     let arguments = Arguments { count, allocation: Allocation::Buffer };
-    clocked(platform, Launch { kernels, wait: HostWait::Finish, arguments }.into())
+    clocked(platform, Launch { kernels, by: LaunchBy::Calls, wait: HostWait::Finish, arguments }.into())
 }
 
 #[cfg(test)]

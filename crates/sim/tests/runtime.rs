@@ -1,8 +1,8 @@
 //! Runtimes: kernels are launched, bytes are copied by every method, and runtime, core and card take their time.
 
 use lanemark_machine::{
-    Allocation, Arguments, Cause, Confirmed, HostWait, Launch, Machine, Placement, Plan, QueueRequest, QueueWork,
-    RuntimeCopy, Samples, Verb,
+    Allocation, Arguments, Cause, Confirmed, HostWait, Launch, LaunchBy, Machine, Placement, Plan, QueueRequest,
+    QueueWork, RuntimeCopy, Samples, Verb,
 };
 use lanemark_platform::{Origin, Platform, preset};
 use lanemark_sim::SimulatedMachine;
@@ -23,7 +23,7 @@ fn run(platform: &Platform, request: QueueRequest, passes: u64) -> Samples {
 }
 
 fn launch(kernels: u32, wait: HostWait, arguments: Arguments) -> QueueRequest {
-    QueueRequest::Launch(Launch { kernels, wait, arguments })
+    QueueRequest::Launch(Launch { kernels, by: LaunchBy::Calls, wait, arguments })
 }
 
 fn copy(verb: Verb, bytes: u64, wait: HostWait, allocation: Allocation) -> QueueRequest {

@@ -7,7 +7,7 @@
 use super::row;
 use lanemark_hw::opencl::OpenClMachine;
 use lanemark_machine::{
-    Allocation, Arguments, HostWait, Launch, Machine, Plan, QueueRequest, RuntimeCopy, Samples, Verb,
+    Allocation, Arguments, HostWait, Launch, LaunchBy, Machine, Plan, QueueRequest, RuntimeCopy, Samples, Verb,
 };
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -110,7 +110,7 @@ fn added(bare: &Path, asked: &[&str], what: &str, wait: HostWait, request: &Queu
 }
 
 fn launch() -> QueueRequest {
-    QueueRequest::Launch(Launch { kernels: 1, wait: HostWait::Finish, arguments: Arguments::NONE })
+    QueueRequest::Launch(Launch { kernels: 1, by: LaunchBy::Calls, wait: HostWait::Finish, arguments: Arguments::NONE })
 }
 
 fn copy(bytes: u64, wait: HostWait) -> QueueRequest {

@@ -430,8 +430,7 @@ impl File {
         let why = "the narrowest data path that carries the link at 250 MHz; the manual of the DMA engine states it";
         self.assumed("beat_bytes", bytes, why);
         self.by_dma("beat_ns", "bandwidths of large transfers");
-        let why = "as many packets of 64 B as the link sends in endpoint.egress_ns; fewer bound small transfers";
-        self.assumed("send_buffers", link.map_or(LEAST_SEND_BUFFERS, send_buffers), why);
+        self.by_dma("send_buffers", "bandwidths of transfers smaller than 256 B");
         let why = "an interface of its own for each direction, as in most engines; dma_read_write_mix shows it";
         self.assumed("full_duplex", true, why);
         if is_gpu(function) && function.vendor.get() == Some(NVIDIA) {
@@ -518,14 +517,6 @@ const GPU_LINE_BYTES: u32 = 128;
 
 /// Latency from the engine to the link that a draft assumes, in nanoseconds.
 const EGRESS_NS: f64 = 60.0;
-/// Send buffers of an engine at a slow link: the default of the platform file.
-const LEAST_SEND_BUFFERS: u32 = 8;
-
-/// Packets of 64 B, with 24 B of header and framing, that a link sends in the latency from the engine to it.
-fn send_buffers((generation, lanes): (Generation, Lanes)) -> u32 {
-    let bytes = bytes_per_s(generation, lanes) as f64 * EGRESS_NS / 1e9;
-    ((bytes / 88.0).ceil() as u32).clamp(LEAST_SEND_BUFFERS, 1024)
-}
 
 /// Description of the function.
 fn name(function: &Function) -> String {
@@ -558,13 +549,12 @@ mod tests {
     #[test]
     fn dma_figures_leave_only_numbers_unknown_that_they_determine() {
         let text = as_platform(&sample::healthy(), None, Figures::Dma).unwrap();
-        let of_engine = ["tags", "beat_ns", "read_request_ns", "write_request_ns", "descriptor_ns"];
+        let of_engine = ["tags", "beat_ns", "read_request_ns", "write_request_ns", "descriptor_ns", "send_buffers"];
         let mut wanted = vec!["memory.read_ns".to_owned()];
         wanted.extend(of_engine.map(|key| format!("dma.{key}")));
         assert_eq!(unknown_keys(&text), wanted);
         let json = Draft::parse("card.toml", &text).unwrap().to_json();
         assert_eq!(json["dma"]["beat_bytes"]["value"], 128, "31.5 GB/s in 4 ns are 126 B");
-        assert_eq!(json["dma"]["send_buffers"]["value"], 22, "31.5 GB/s in 60 ns are 21.5 packets of 88 B");
         assert_eq!(json["dma"]["full_duplex"]["value"], true);
         for section in ["memory", "dma"] {
             for key in wanted.iter().filter_map(|key| key.strip_prefix(section)?.strip_prefix('.')) {

@@ -15,6 +15,14 @@ pub enum CudaError {
         "the CUDA driver of this machine does not export {0}: install a driver of version 520 or later, which compiles PTX 7.8"
     )]
     NoFunction(&'static str),
+    /// The driver lacks a function that only some plans need.
+    #[error("the CUDA driver of this machine does not export {function}, which a launch by {by} needs")]
+    NotThere {
+        /// Name of the function.
+        function: &'static str,
+        /// Name of the method.
+        by: &'static str,
+    },
     /// The driver has no device.
     #[error(
         "the CUDA driver has no device ({0}): check nvidia-smi, the permissions of /dev/nvidia*, and CUDA_VISIBLE_DEVICES"

@@ -26,9 +26,10 @@ unsafe impl Send for Kernel {}
 const ERROR_LOG_BUFFER: c_int = 5;
 const ERROR_LOG_BUFFER_SIZE_BYTES: c_int = 6;
 /// Operations of messages by the name of the kernel.
-const RUNNING: [(&str, &str); 4] = [
+const RUNNING: [(&str, &str); 5] = [
     ("clock", "running the kernel clock"),
     ("nothing", "running the kernel nothing"),
+    ("pieces", "running the kernel pieces"),
     ("ping", "running the kernel ping"),
     ("transfers", "running the kernel transfers"),
 ];
@@ -98,6 +99,11 @@ impl Kernel {
                 ptr::null_mut(),
             )
         }
+    }
+
+    /// Handle of the function, for the nodes of a graph.
+    pub(super) fn function(&self) -> Handle {
+        self.function
     }
 
     /// Name of the kernel, as an operation for messages: `running the kernel clock`.

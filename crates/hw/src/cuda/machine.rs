@@ -4,6 +4,7 @@ use super::copies::Copies;
 use super::device::Device;
 use super::error::CudaError;
 use super::launches::Launches;
+use super::pieces::PreparedPieces;
 use super::ping;
 use super::queue::Queue;
 use super::transfers::Asked;
@@ -16,9 +17,9 @@ use crate::x86::run::{Numbering, Run};
 use crate::x86::sample::{Delivery, Limits, Stamps};
 use crate::x86::timer::Timer;
 use lanemark_machine::{
-    Allocation, Completion, Confirmed, CoreWork, Descriptors, DeviceKind, DmaCall, DmaFacts, EngineJob, EngineWork,
-    Facts, HostMemory, Lane, Launch, Machine, MachineError, Partner, Pattern, Plan, QueueRequest, RuntimeCopy,
-    RuntimeFacts, Samples, Share, Socket, Task, Transfer, Unsupported, Work, Writer,
+    Allocation, Completion, Confirmed, CopyBy, CoreWork, Descriptors, DeviceKind, DmaCall, DmaFacts, EngineJob,
+    EngineWork, Facts, HostMemory, Lane, Launch, LaunchBy, Machine, MachineError, Partner, Pattern, Plan, QueueRequest,
+    RuntimeCopy, RuntimeFacts, Samples, Share, Socket, Task, Transfer, Unsupported, Work, Writer,
 };
 use lanemark_units::{Ticks, format_size};
 use std::sync::Arc;
@@ -28,7 +29,7 @@ use std::time::Duration;
 /// Device of the CUDA driver.
 ///
 /// - **Plans:** a request to a queue, as for [`OpenClMachine`](crate::opencl::OpenClMachine), without compute kernels;
-///   and DMA transfers between the device and host memory, which a kernel makes: one warp per outstanding transfer, or all
+///   copies of many pieces, also by a kernel; and DMA transfers between the device and host memory, which a kernel makes: one warp per outstanding transfer, or all
 ///   warps together if their number is not limited. At most 4 KiB of a transfer is in flight. Sizes and places are
 ///   multiples of 4 B.
 /// - **Times:** DMA is timed with the device's clock, which is compared with the host's on opening; requests with the TSC.
@@ -92,7 +93,8 @@ impl CudaMachine {
             kind: DeviceKind::Gpu,
             is_emulated: queue.context.api.is_fake,
             allocations: vec![Allocation::Device, Allocation::Registered, Allocation::Host, Allocation::Combining],
-            small_copies: Vec::new(),
+            launches: LaunchBy::ALL.to_vec(),
+            small_copies: CopyBy::ALL.into_iter().filter(|by| has_copies(&queue, *by)).collect(),
             memory_ports: 1,
             computes: false,
         };
@@ -354,6 +356,16 @@ fn transfer(queue: &mut Queue, job: Job<'_>, asked: &Asked) -> Result<Samples, M
     Ok(samples)
 }
 
+/// Whether many pieces can be copied in this way: a driver before CUDA 12.8 has no batch, and nothing maps the memory of
+/// the device for the processor.
+fn has_copies(queue: &Queue, by: CopyBy) -> bool {
+    match by {
+        CopyBy::Loop | CopyBy::Packed | CopyBy::InPlace => true,
+        CopyBy::Batch => queue.context.api.copy_batch.is_some(),
+        CopyBy::Stores => false,
+    }
+}
+
 /// Memory of this machine in bytes; 0 if the system does not report it.
 fn memory_bytes() -> u64 {
     let info = rustix::system::sysinfo();
@@ -367,6 +379,8 @@ pub(super) enum PreparedCuda<'a> {
     Launches { kernel: &'a mut Launches, launch: Launch },
     /// Copies between host memory and device memory.
     Copies { copies: &'a mut Copies, moved: RuntimeCopy },
+    /// Copies of many pieces.
+    Pieces(PreparedPieces<'a>),
 }
 
 impl RuntimeQueue for Queue {
@@ -376,13 +390,11 @@ impl RuntimeQueue for Queue {
     fn allocate(&mut self, request: QueueRequest) -> Result<PreparedCuda<'_>, CudaError> {
         self.context.enter()?;
         Ok(match request {
-            QueueRequest::Launch(launch) => PreparedCuda::Launches { kernel: self.launches(launch.arguments)?, launch },
+            QueueRequest::Launch(launch) => PreparedCuda::Launches { kernel: self.launches(launch)?, launch },
             QueueRequest::Copy(moved) => {
                 PreparedCuda::Copies { copies: self.copies(moved.allocation, moved.bytes)?, moved }
             }
-            QueueRequest::SmallCopies(_) => {
-                return Err(CudaError::System("copies of pieces are not supported here yet".to_owned()));
-            }
+            QueueRequest::SmallCopies(copies) => PreparedCuda::Pieces(self.pieces.prepare(copies)?),
             QueueRequest::Compute(_) => {
                 return Err(CudaError::System("compute kernels are not supported here: use opencl:0".to_owned()));
             }
@@ -391,9 +403,10 @@ impl RuntimeQueue for Queue {
 
     fn failure(failed: &Failed<'_>, error: &CudaError) -> MachineError {
         match error {
-            CudaError::NoMemory { .. } | CudaError::NoHostMemory(_) | CudaError::NotBuilt { .. } => {
-                failed.unsupported(error.to_string())
-            }
+            CudaError::NoMemory { .. }
+            | CudaError::NoHostMemory(_)
+            | CudaError::NotBuilt { .. }
+            | CudaError::NotThere { .. } => failed.unsupported(error.to_string()),
             CudaError::Refused { status, .. } if failed.stage == Stage::Allocating && status.is_short_of_memory() => {
                 failed.unsupported(format!("{error}; use a smaller size"))
             }
@@ -422,6 +435,7 @@ impl Prepared for PreparedCuda<'_> {
         match self {
             PreparedCuda::Launches { .. } => Ok(()),
             PreparedCuda::Copies { copies, moved } => copies.fill(moved.verb, seed),
+            PreparedCuda::Pieces(pieces) => pieces.fill(seed),
         }
     }
 
@@ -433,6 +447,7 @@ impl Prepared for PreparedCuda<'_> {
             PreparedCuda::Copies { copies, moved } => {
                 ("copying between host and device", copies.timed(*moved, limits, passes))
             }
+            PreparedCuda::Pieces(pieces) => return pieces.timed(limits, first, passes),
         };
         CudaError::check(doing, status)?;
         Ok(stamps)
@@ -442,6 +457,7 @@ impl Prepared for PreparedCuda<'_> {
         match self {
             PreparedCuda::Launches { .. } => Ok(None),
             PreparedCuda::Copies { copies, moved } => copies.confirmed(moved.verb, seed).map(Some),
+            PreparedCuda::Pieces(pieces) => pieces.confirmed(seed).map(Some),
         }
     }
 }

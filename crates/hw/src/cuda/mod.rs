@@ -12,12 +12,14 @@
 //! | `health` | [`Health`]: link, clocks and temperature, from the management library |
 //! | `context` | an open device |
 //! | `memory` | memory of the device, and memory of the host that it can access |
-//! | `transfers.ptx`, `clock.ptx`, `ping.ptx`, `ptx` | texts of the kernels |
+//! | `transfers.ptx`, `clock.ptx`, `ping.ptx`, `pieces.ptx`, `ptx` | texts of the kernels |
 //! | `kernel` | compilation and launch |
 //! | `clock` | the clock of the device |
 //! | `walk`, `transfers` | DMA: which warp moves what; times and verification |
 //! | `ping` | doorbells that a kernel answers |
-//! | `launches`, `copies` | empty kernels, copies by the driver |
+//! | `launches`, `graph` | empty kernels, by themselves, in graphs, and behind a word that the stream waits for |
+//! | `copies` | copies by the driver |
+//! | `pieces` | copies of many pieces |
 //! | `queue` | everything that is allocated on one device |
 //! | `machine` | [`CudaMachine`]: opening a device, running a plan |
 
@@ -40,11 +42,15 @@ mod context;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod copies;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod graph;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod kernel;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod launches;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod memory;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod pieces;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod ping;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

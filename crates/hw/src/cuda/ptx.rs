@@ -11,6 +11,8 @@ pub(super) const CLOCK: &str = include_str!("clock.ptx");
 pub(super) const PING: &str = include_str!("ping.ptx");
 /// Kernel `transfers`, before its blocks are filled in.
 const TRANSFERS: &str = include_str!("transfers.ptx");
+/// Kernel `pieces`, before its blocks are filled in.
+const PIECES: &str = include_str!("pieces.ptx");
 
 /// Threads of a block: one warp.
 pub(super) const THREADS: u32 = 32;
@@ -18,6 +20,8 @@ pub(super) const THREADS: u32 = 32;
 pub(super) const UNITS: u32 = 8;
 /// Bytes that one instruction of a thread can move, largest first.
 pub(super) const UNIT_BYTES: [u32; 3] = [16, 8, 4];
+/// The same for pieces, which may have any length.
+pub(super) const PIECE_UNIT_BYTES: [u32; 4] = [16, 8, 4, 1];
 
 /// Bytes of a slice: the units of all threads of a warp.
 pub(super) const fn slice_bytes(unit: u32) -> u64 {
@@ -31,7 +35,7 @@ pub(super) fn transfers(unit: u32) -> String {
     let mut text = TRANSFERS.to_owned();
     let blocks: [(&str, Block); 5] = [
         ("{place}\n", place),
-        ("{loads}\n", |unit, _| loads(unit)),
+        ("{loads}\n", |unit, _| summed_loads(unit)),
         ("{sum}\n", |unit, _| sum(unit)),
         ("{stores}\n", |unit, _| stores(unit)),
         ("{advance}\n", |_, _| ADVANCE.to_owned()),
@@ -46,6 +50,12 @@ pub(super) fn transfers(unit: u32) -> String {
         }
     }
     text.replace("{unit}", &unit.to_string())
+}
+
+/// Kernel `pieces` that moves `unit` bytes with one instruction, one of [`PIECE_UNIT_BYTES`].
+pub(super) fn pieces(unit: u32) -> String {
+    let text = PIECES.replace("{loads}\n", &(within(unit) + &loads(unit))).replace("{copies}\n", &copies(unit));
+    text.replace("{unit}", &unit.to_string()).replace("{slice}", &slice_bytes(unit).to_string())
 }
 
 /// Kernel `nothing` with `arguments` addresses, which it ignores.
@@ -72,6 +82,7 @@ pub fn every_kernel() -> Vec<(String, String)> {
     let arguments = [0, 1, Arguments::MOST].map(|count| (format!("nothing_{count}"), nothing(count)));
     kernels.extend(arguments);
     kernels.extend(UNIT_BYTES.map(|unit| (format!("transfers_{unit}"), transfers(unit))));
+    kernels.extend(PIECE_UNIT_BYTES.map(|unit| (format!("pieces_{unit}"), pieces(unit))));
     kernels
 }
 
@@ -122,30 +133,46 @@ fn within(unit: u32) -> String {
     })
 }
 
-/// Registers and vector suffix of the unit number `place`.
+/// Registers of the unit number `place`, and the type of an instruction that moves it.
 fn registers(unit: u32, place: u32) -> (&'static str, String) {
-    let words = unit / 4;
+    let words = unit.div_ceil(4);
     let list: Vec<String> = (0..words).map(|word| format!("%v{}", place * words + word)).collect();
-    match words {
-        1 => ("", list.concat()),
-        2 => (".v2", format!("{{{}}}", list.join(", "))),
-        _ => (".v4", format!("{{{}}}", list.join(", "))),
+    match unit {
+        1 => (".u8", list.concat()),
+        4 => (".u32", list.concat()),
+        8 => (".v2.u32", format!("{{{}}}", list.join(", "))),
+        _ => (".v4.u32", format!("{{{}}}", list.join(", "))),
     }
 }
 
+/// Loads of all units that are within the transfer.
 fn loads(unit: u32) -> String {
-    let mut text = String::new();
-    // A unit beyond the end of the transfer adds nothing to the sum.
-    for register in 0..UNITS * unit / 4 {
-        let _ = writeln!(text, "    mov.u32 %v{register}, 0;");
-    }
-    text += &within(unit);
-    for place in 0..UNITS {
-        let (vector, list) = registers(unit, place);
+    (0..UNITS).fold(String::new(), |mut text, place| {
+        let (kind, list) = registers(unit, place);
         let at = place * THREADS * unit;
-        let _ = writeln!(text, "    @%q{place} ld.relaxed.sys.global{vector}.u32 {list}, [%a+{at}];");
-    }
-    text
+        let _ = writeln!(text, "    @%q{place} ld.relaxed.sys.global{kind} {list}, [%a+{at}];");
+        text
+    })
+}
+
+/// Stores of what was loaded to the other address.
+fn copies(unit: u32) -> String {
+    (0..UNITS).fold(String::new(), |mut text, place| {
+        let (kind, list) = registers(unit, place);
+        let at = place * THREADS * unit;
+        let _ = writeln!(text, "    @%q{place} st.relaxed.sys.global{kind} [%b+{at}], {list};");
+        text
+    })
+}
+
+/// Loads of a transfer, which are added up.
+fn summed_loads(unit: u32) -> String {
+    // A unit beyond the end of the transfer adds nothing to the sum.
+    let zeros = (0..UNITS * unit / 4).fold(String::new(), |mut text, register| {
+        let _ = writeln!(text, "    mov.u32 %v{register}, 0;");
+        text
+    });
+    zeros + &within(unit) + &loads(unit)
 }
 
 fn sum(unit: u32) -> String {
@@ -166,9 +193,9 @@ fn stores(unit: u32) -> String {
             let (register, offset) = (place * words + word, place * THREADS * words + word);
             let _ = writeln!(text, "    mad.lo.u32 %v{register}, %mul, {offset}, %x;");
         }
-        let (vector, list) = registers(unit, place);
+        let (kind, list) = registers(unit, place);
         let at = place * THREADS * unit;
-        let _ = writeln!(text, "    @%q{place} st.relaxed.sys.global{vector}.u32 [%a+{at}], {list};");
+        let _ = writeln!(text, "    @%q{place} st.relaxed.sys.global{kind} [%a+{at}], {list};");
     }
     text
 }
@@ -182,8 +209,8 @@ mod tests {
         for unit in UNIT_BYTES {
             let text = transfers(unit);
             let code: Vec<&str> = text.lines().filter(|line| !line.starts_with("//")).collect();
-            let blocks = ["{place}", "{loads}", "{sum}", "{stores}", "{advance}", "{unit}"];
-            assert!(blocks.iter().all(|block| code.iter().all(|line| !line.contains(block))), "{text}");
+            assert!(code.iter().all(|line| *line == "{" || !line.starts_with('{')), "{text}");
+            assert!(!code.iter().any(|line| line.contains("{unit}")), "{text}");
             let mut labels: Vec<&str> = code.iter().copied().filter(|line| line.ends_with(':')).collect();
             let count = labels.len();
             labels.sort_unstable();
@@ -210,6 +237,22 @@ mod tests {
             number < cut && !text.contains("cvt.u32.u64 %x, %off;"),
             "an offset beyond 4 GiB would lose its high bits"
         );
+    }
+
+    #[test]
+    fn pieces_of_every_unit_are_loaded_whole_before_they_are_stored() {
+        for (unit, kind) in [(16, ".v4.u32"), (8, ".v2.u32"), (4, ".u32"), (1, ".u8")] {
+            let text = pieces(unit);
+            let code: Vec<&str> = text.lines().filter(|line| !line.starts_with("//")).collect();
+            assert!(code.iter().all(|line| !line.contains("{unit}") && !line.contains("{slice}")), "{text}");
+            let places = |of: &str| {
+                let name = format!(" {of}.relaxed.sys.global{kind} ");
+                code.iter().enumerate().filter(|(_, line)| line.contains(&name)).map(|(at, _)| at).collect::<Vec<_>>()
+            };
+            let (loads, stores) = (places("ld"), places("st"));
+            assert_eq!((loads.len(), stores.len()), (8, 8), "{text}");
+            assert!(loads[7] < stores[0], "{text}");
+        }
     }
 
     #[test]

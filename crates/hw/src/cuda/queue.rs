@@ -6,19 +6,21 @@ use super::copies::Copies;
 use super::device::Device;
 use super::error::CudaError;
 use super::launches::Launches;
+use super::pieces::Pieces;
 use super::ping::Ping;
 use super::transfers::Transfers;
 use crate::x86::timer::Timer;
-use lanemark_machine::{Allocation, Arguments};
+use lanemark_machine::{Allocation, Launch};
 use std::sync::Arc;
 
 /// Context of a device, and what was allocated for plans; kept as far as the next plan can reuse it.
 #[derive(Debug)]
 pub(super) struct Queue {
-    /// Empty kernels, one per set of arguments.
+    /// Empty kernels, one per set of arguments, and graphs of them.
     launches: Vec<Launches>,
     /// Copies of the last kind and length.
     copies: Option<Copies>,
+    pub(super) pieces: Pieces,
     pub(super) transfers: Transfers,
     /// Doorbells, with memory for the largest window so far.
     ping: Option<Ping>,
@@ -39,22 +41,22 @@ impl Queue {
         let open = || {
             let context = Context::new(device.clone())?;
             let clock = Clock::checked(&context, timer)?;
-            let transfers = Transfers::new(&context)?;
-            Ok(Queue { launches: Vec::new(), copies: None, transfers, ping: None, clock, context })
+            let (transfers, pieces) = (Transfers::new(&context)?, Pieces::new(&context));
+            Ok(Queue { launches: Vec::new(), copies: None, pieces, transfers, ping: None, clock, context })
         };
         open().map_err(|error: CudaError| error.while_opening(device))
     }
 
-    /// The empty kernel with these arguments.
+    /// The empty kernel with the arguments of this launch, or the graph.
     ///
     /// # Errors
     /// Errors of the driver.
-    pub(super) fn launches(&mut self, arguments: Arguments) -> Result<&mut Launches, CudaError> {
-        let kept = self.launches.iter().position(|launches| launches.has_arguments(arguments));
+    pub(super) fn launches(&mut self, launch: Launch) -> Result<&mut Launches, CudaError> {
+        let kept = self.launches.iter().position(|launches| launches.matches(launch));
         let place = if let Some(place) = kept {
             place
         } else {
-            self.launches.push(Launches::new(&self.context, arguments)?);
+            self.launches.push(Launches::new(&self.context, launch)?);
             self.launches.len() - 1
         };
         Ok(&mut self.launches[place])

@@ -8,6 +8,7 @@ use super::kernel::Kernel;
 use super::memory::{DeviceMemory, HostMemory, Pinned};
 use super::ptx::{self, THREADS, UNIT_BYTES};
 use super::walk::Walk;
+use crate::runtime_common::contents::{FACTOR, content, sum_of};
 use crate::x86::flush::flush_lines;
 use lanemark_machine::{Confirmed, Partner, Pattern, Sample, Transfer, Verb, Window, Writer};
 use lanemark_units::Ticks;
@@ -89,8 +90,6 @@ impl Parameter {
 
 const _: () = assert!(size_of::<Parameter>() == 128, "the kernel expects 128 B");
 
-/// Factor of the word number in the contents of memory, odd: neighbouring words differ.
-const FACTOR: u32 = 0x9E37_79B1;
 /// Summand of contents that no transfer stores.
 const STALE: u32 = 0x5A5A_0000;
 /// Window up to which a core writes it again before each sample.
@@ -343,40 +342,10 @@ fn launch(
     Ok(Sample { issue: span(issued), delivered: span(delivered) })
 }
 
-/// Word number `number` of a window.
-const fn content(number: u64, summand: u32) -> u32 {
-    (number as u32).wrapping_mul(FACTOR).wrapping_add(summand)
-}
-
-/// Sum of `count` words from number `first` on.
-const fn sum_of(first: u64, count: u64, summand: u32) -> u32 {
-    // The sum of the numbers, of which only the low half matters; one of two successive numbers is even.
-    let pairs = if count.is_multiple_of(2) {
-        (count / 2).wrapping_mul(count.wrapping_sub(1))
-    } else {
-        count.wrapping_mul(count.wrapping_sub(1) / 2)
-    };
-    let numbers = count.wrapping_mul(first).wrapping_add(pairs) as u32;
-    numbers.wrapping_mul(FACTOR).wrapping_add((count as u32).wrapping_mul(summand))
-}
-
 fn words(bytes: &[u8; TIMES_BYTES]) -> [u64; 4] {
     let mut words = [0; 4];
     for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
         *word = u64::from_le_bytes(*bytes);
     }
     words
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_sum_of_words_is_known_without_adding_them() {
-        for (first, count) in [(0, 0), (0, 1), (5, 1), (7, 4), (1 << 33, 1025), (3, 1 << 20)] {
-            let added = (first..first + count).fold(0_u32, |sum, word| sum.wrapping_add(content(word, 77)));
-            assert_eq!(sum_of(first, count, 77), added, "{count} words from {first} on");
-        }
-    }
 }

@@ -38,14 +38,14 @@ impl Commands {
         Ok(Commands { context: Arc::clone(context), handle })
     }
 
-    /// Enqueues one launch of one work item.
+    /// Enqueues one launch of `items` work items.
     #[inline]
-    pub(super) fn launch(&self, kernel: &Kernel, event: *mut cl::cl_event) -> i32 {
-        let (one, launch) = (1_usize, self.context.api.enqueue_kernel);
+    pub(super) fn launch(&self, kernel: &Kernel, items: usize, event: *mut cl::cl_event) -> i32 {
+        let launch = self.context.api.enqueue_kernel;
         // SAFETY: queue and kernel are valid, and so are the kernel's arguments: their owner keeps them until the queue is empty.
         unsafe {
             let (offset, local) = (ptr::null(), ptr::null());
-            launch(self.handle, kernel.handle, 1, offset, &raw const one, local, 0, ptr::null(), event)
+            launch(self.handle, kernel.handle, 1, offset, &raw const items, local, 0, ptr::null(), event)
         }
     }
 

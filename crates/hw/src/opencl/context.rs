@@ -28,6 +28,8 @@ pub(crate) struct Context {
     pub(crate) device_bytes: u64,
     /// Largest single allocation in bytes.
     pub(super) piece_bytes: u64,
+    /// Number of compute units.
+    pub(super) compute_units: u32,
     /// Whether kernels may use double precision.
     pub(crate) has_double: bool,
     /// Unified shared memory, if supported.
@@ -109,6 +111,7 @@ impl Context {
             device,
             device_bytes: id.number(&api, cl::CL_DEVICE_GLOBAL_MEM_SIZE)?,
             piece_bytes: id.number(&api, cl::CL_DEVICE_MAX_MEM_ALLOC_SIZE)?,
+            compute_units: id.number(&api, cl::CL_DEVICE_MAX_COMPUTE_UNITS)?.try_into().unwrap_or(u32::MAX),
             has_double: id.has(&api, "cl_khr_fp64")?,
             usm: None,
             ports: Ports::One,

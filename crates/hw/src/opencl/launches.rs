@@ -100,6 +100,6 @@ impl Launches {
                 return status;
             }
         }
-        commands.launch(&self.kernel, event)
+        commands.launch(&self.kernel, 1, event)
     }
 }

@@ -61,6 +61,8 @@ pub(crate) mod program;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod queue;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod reads;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod usm;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod workers;

@@ -9,6 +9,7 @@ use super::device::Device;
 use super::error::OpenClError;
 use super::finished::FinishedKernels;
 use super::launches::Launches;
+use super::reads::Reads;
 use super::workers::OpenClWorkers;
 use crate::runtime_common::computing::Computing;
 use lanemark_compute::Workload;
@@ -24,6 +25,8 @@ pub(super) struct Queue {
     copies: Option<Copies>,
     /// Compute kernels of the last work.
     computing: Option<Computing<OpenClWorkers>>,
+    /// Reads of host memory by a kernel.
+    pub(super) reads: Reads,
     pub(super) commands: Arc<Commands>,
 }
 
@@ -52,7 +55,8 @@ impl Queue {
             Some(_) => Vec::new(),
             None => vec![Launches::new(&context, Arguments::NONE)?],
         };
-        Ok(Queue { launches, copies: None, computing: None, commands })
+        let reads = Reads::new(&commands);
+        Ok(Queue { launches, copies: None, computing: None, reads, commands })
     }
 
     /// Returns the empty kernel with these arguments.

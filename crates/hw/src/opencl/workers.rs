@@ -80,7 +80,7 @@ impl Workers for OpenClWorkers {
 
     fn launch_once(&self) -> Result<(), OpenClError> {
         for worker in &self.0 {
-            let launched = worker.commands.launch(&worker.kernel, ptr::null_mut());
+            let launched = worker.commands.launch(&worker.kernel, 1, ptr::null_mut());
             let finished = worker.commands.finish();
             check("launching a compute kernel for the first time", launched)?;
             check("launching a compute kernel for the first time", finished)?;
@@ -100,7 +100,7 @@ fn pass(workers: &[Worker], wait: HostWait, events: &mut Vec<cl::cl_event>) -> i
     events.clear();
     for Worker { commands, kernel, .. } in workers {
         let mut event: cl::cl_event = ptr::null_mut();
-        status = commands.launch(kernel, if wait == HostWait::Event { &raw mut event } else { ptr::null_mut() });
+        status = commands.launch(kernel, 1, if wait == HostWait::Event { &raw mut event } else { ptr::null_mut() });
         if status != cl::CL_SUCCESS {
             break;
         }

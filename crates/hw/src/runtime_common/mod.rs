@@ -1,4 +1,4 @@
-//! Code shared by all backends that call a runtime (OpenCL, SYCL).
+//! Code shared by all backends that call a runtime (CUDA, OpenCL, SYCL).
 //!
 //! | file | contents |
 //! | --- | --- |
@@ -7,8 +7,10 @@
 //! | `workers` | interface to a runtime's compute kernels |
 //! | `stream_copy`, `spmv` | the two kinds of compute kernels: source, arrays, verification of results |
 //! | `computing` | compute kernels of either kind |
+//! | `contents` | contents of memory that kernels read |
 
 pub(crate) mod computing;
+pub(crate) mod contents;
 pub(crate) mod machine;
 pub(crate) mod request;
 mod spmv;

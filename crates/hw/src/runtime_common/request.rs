@@ -4,7 +4,7 @@ use super::stream_copy::array_bytes;
 use crate::kernel_source::VECTORS;
 use lanemark_compute::{Spmv, StreamCopy, Workload};
 use lanemark_machine::{
-    Allocation, Arguments, Compute, Launch, Plan, QueueRequest, QueueWork, RuntimeCopy, RuntimeFacts, SmallCopies,
+    Allocation, Compute, Launch, LaunchBy, Plan, QueueRequest, QueueWork, RuntimeCopy, RuntimeFacts, SmallCopies,
     Unsupported, Work,
 };
 use lanemark_units::format_size;
@@ -21,6 +21,7 @@ pub(crate) const fn doing(request: &QueueRequest) -> &'static str {
 /// Name of a request, for messages.
 pub(crate) fn name(request: &QueueRequest) -> String {
     match request {
+        QueueRequest::Launch(launch) if !launch.by.is_calls() => format!("a launch by {}", launch.by),
         QueueRequest::Launch(launch) => match launch.arguments.count {
             1 => "a launch with 1 argument".to_owned(),
             count => format!("a launch with {count} arguments"),
@@ -71,8 +72,7 @@ impl PlanCheck<'_> {
             return Err(self.refused("the plan", because.to_owned()));
         };
         match request {
-            QueueRequest::Launch(Launch { arguments: Arguments { count: 0, .. }, .. }) => {}
-            QueueRequest::Launch(launch) => self.allocation(launch.arguments.allocation)?,
+            QueueRequest::Launch(launch) => self.launch(launch)?,
             QueueRequest::Copy(copy) => self.copy(copy)?,
             QueueRequest::SmallCopies(copies) => self.small_copies(copies)?,
             QueueRequest::Compute(Compute { work: Workload::StreamCopy(copy), .. }) => self.stream_copy(copy)?,
@@ -89,6 +89,18 @@ impl PlanCheck<'_> {
             return Err(self.refused(&format!("a copy of {bytes} B"), because));
         }
         self.allocation(allocation)
+    }
+
+    fn launch(&self, launch: &Launch) -> Result<(), Unsupported> {
+        if !self.runtime.launches.contains(&launch.by) {
+            let because = "the backend makes a call for each kernel".to_owned();
+            return Err(self.refused(&format!("a launch by {}", launch.by), because));
+        }
+        if launch.by == LaunchBy::Graph && launch.arguments.count > 0 {
+            let because = "the kernels of its graphs have no arguments".to_owned();
+            return Err(self.refused("a graph of kernels with arguments", because));
+        }
+        if launch.arguments.count == 0 { Ok(()) } else { self.allocation(launch.arguments.allocation) }
     }
 
     fn small_copies(&self, copies: &SmallCopies) -> Result<(), Unsupported> {
@@ -181,7 +193,7 @@ impl PlanCheck<'_> {
 mod tests {
     use super::*;
     use lanemark_compute::Csr;
-    use lanemark_machine::{CopyBy, DeviceKind, HostWait, Verb};
+    use lanemark_machine::{Arguments, CopyBy, DeviceKind, HostWait, Verb};
     use std::sync::Arc;
 
     fn because(work: impl Into<Work>, memory_ports: u32, has_double: bool) -> Option<String> {
@@ -189,6 +201,7 @@ mod tests {
             kind: DeviceKind::Cpu,
             is_emulated: false,
             allocations: vec![Allocation::Buffer, Allocation::Mapped],
+            launches: vec![LaunchBy::Calls],
             small_copies: Vec::new(),
             memory_ports,
             computes: true,
@@ -201,7 +214,7 @@ mod tests {
 
     fn launched(count: u32, allocation: Allocation) -> Option<String> {
         let arguments = Arguments { count, allocation };
-        because(Launch { kernels: 1, wait: HostWait::Finish, arguments }, 1, true)
+        because(Launch { kernels: 1, by: LaunchBy::Calls, wait: HostWait::Finish, arguments }, 1, true)
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::runtime_common::request::DeviceLimits;
 use crate::watchdog::{OPEN_LIMIT, within};
 use crate::x86::sample::{Limits, Stamps};
 use lanemark_machine::{
-    Allocation, Confirmed, Facts, HostWait, Launch, Machine, MachineError, Plan, QueueRequest, RuntimeCopy,
+    Allocation, Confirmed, Facts, HostWait, Launch, LaunchBy, Machine, MachineError, Plan, QueueRequest, RuntimeCopy,
     RuntimeFacts, Samples, Unsupported,
 };
 use std::sync::Arc;
@@ -29,10 +29,11 @@ use std::sync::atomic::AtomicBool;
 ///
 /// ```no_run
 /// use lanemark_hw::sycl::SyclMachine;
-/// use lanemark_machine::{Arguments, Launch, Machine, Step, Plan, Samples, HostWait};
+/// use lanemark_machine::{Arguments, HostWait, Launch, LaunchBy, Machine, Plan, Samples, Step};
 /// let mut device = SyclMachine::open(0, Default::default())?;
 /// let mut samples = Samples::wanted(100);
-/// device.run(&Plan::new(Launch { kernels: 1, wait: HostWait::Event, arguments: Arguments::NONE }, 10), &mut samples)?;
+/// let (by, arguments) = (LaunchBy::Calls, Arguments::NONE);
+/// device.run(&Plan::new(Launch { kernels: 1, by, wait: HostWait::Event, arguments }, 10), &mut samples)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -173,6 +174,7 @@ fn runtime_facts(device: &Device) -> RuntimeFacts {
         kind: device.kind,
         is_emulated: device.is_emulated,
         allocations,
+        launches: vec![LaunchBy::Calls],
         small_copies: Vec::new(),
         memory_ports: MEMORY_PORTS,
         computes: true,

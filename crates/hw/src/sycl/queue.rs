@@ -173,7 +173,7 @@ impl Queue {
 
     #[inline]
     fn launch(&self, launch: Launch, said: &mut Message) -> i32 {
-        let Launch { kernels, wait, arguments: Arguments { count, allocation } } = launch;
+        let Launch { kernels, wait, arguments: Arguments { count, allocation }, .. } = launch;
         // SAFETY: the queue is valid, and `prepare_launch` has built the kernel and its arguments.
         unsafe {
             (self.api.launch)(self.handle, kernels, u32::from(wait == HostWait::Event), count, code(allocation), said)

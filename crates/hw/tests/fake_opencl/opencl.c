@@ -69,6 +69,7 @@ ENTRY int32_t clGetDeviceInfo(void *device, uint32_t what, size_t room, void *in
     (void)device;
     switch (what) {
     case 0x1000: number = 8; break; /* CL_DEVICE_TYPE_ACCELERATOR */
+    case 0x1002: number = 2; break; /* CL_DEVICE_MAX_COMPUTE_UNITS */
     case 0x101F: number = ALL; break;
     case 0x1010: number = PIECE; break;
     case 0x4190: case 0x4191: number = 1; break; /* unified shared memory, of the host and of the device */

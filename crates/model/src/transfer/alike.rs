@@ -69,12 +69,17 @@ impl Way<'_> {
             return None;
         }
         let step = window.step(*bytes);
-        let start = self.base.checked_add(window.offset)?;
-        // Each in an aligned block of its own, or several in the same one.
-        let is_in_a_block = step.is_power_of_two() && start.is_multiple_of(step) && *bytes <= step;
-        let span = if is_in_a_block { LONGEST_RCB.max(step).min(PAGE) } else { PAGE };
+        // Several may be in the same block of the longest RCB.
+        let span = if self.has_blocks() { LONGEST_RCB.max(step).min(PAGE) } else { PAGE };
         let twos = step.trailing_zeros().min(span.trailing_zeros());
         Some((span >> twos).min(window.places(*bytes)))
+    }
+
+    /// Whether each transfer is in an aligned block of its own, whose length is a power of two.
+    pub(super) fn has_blocks(&self) -> bool {
+        let Transfer { bytes, window, .. } = self.transfer;
+        let (step, start) = (window.step(*bytes), self.base.wrapping_add(window.offset));
+        step.is_power_of_two() && start.is_multiple_of(step) && *bytes <= step
     }
 
     /// Number of transfers from number `nth` to the end of the window.

@@ -18,7 +18,7 @@
 //! take longer, the reads that end after the last write have the usual ones.
 
 use super::sum::Sum;
-use super::way::{MOST_PIECES, Way};
+use super::way::Way;
 use crate::bound::Bound;
 use crate::bounds::Largest;
 use crate::prediction::Prediction;
@@ -61,13 +61,8 @@ struct Alone<'a> {
 impl<'a> Alone<'a> {
     fn of(way: Way<'a>, passes: u64) -> Option<Alone<'a>> {
         let all = way.transfer.count.checked_mul(passes).filter(|all| *all > 0 && way.transfer.bytes > 0)?;
-        let (a_transfer, _) = way.count_and_last(0)?;
-        let (taken_apart, scale) =
-            if a_transfer.saturating_mul(all) <= MOST_PIECES { (all, 1.0) } else { (1, all as f64) };
-        if taken_apart < all && !way.is_of_one_kind(all) {
-            return None;
-        }
-        let sum = way.sum(0, taken_apart)?;
+        let part = way.part(all)?;
+        let (sum, scale) = (way.sum(0, part.transfers)?, part.times);
         let taken = way.translated(way.terms(&sum, scale), all, false, way.beyond(&sum));
         Some(Alone { way, sum, scale, taken })
     }

@@ -2,7 +2,7 @@
 
 use super::packets::Packets;
 use super::sum::Sum;
-use super::way::{MOST_PIECES, Way};
+use super::way::Way;
 use crate::bounds::Largest;
 use crate::path::{Hop, LinkName};
 use lanemark_machine::{Transfer, Verb};
@@ -28,11 +28,10 @@ pub(crate) struct Leg {
 pub(crate) fn leg(platform: &Platform, transfer: &Transfer, passes: u64) -> Option<Leg> {
     let way = Way::of(platform, transfer)?;
     let all = transfer.count.checked_mul(passes).filter(|all| *all > 0 && transfer.bytes > 0)?;
-    let pieces = way.pieces(0)?;
-    let (taken_apart, times) =
-        if (pieces.len() as u64).saturating_mul(all) <= MOST_PIECES { (all, 1.0) } else { (1, all as f64) };
+    let part = way.part(all)?;
+    let times = part.times;
     // FIFOs are modelled for the whole relay, not for a single leg.
-    let sum = Sum { queued: Ticks::ZERO, ..way.sum(0, taken_apart)? };
+    let sum = Sum { queued: Ticks::ZERO, ..way.sum(0, part.transfers)? };
     let packet = match transfer.verb {
         Verb::Store => sum.least_engine + sum.shortest,
         Verb::Load => sum.least_engine + sum.root_way,

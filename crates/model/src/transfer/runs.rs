@@ -4,12 +4,68 @@ use super::alike::AlikePiece;
 use super::kept::Kept;
 use super::packets::Packets;
 use super::sum::Sum;
-use super::way::{PAGE, Piece, Way};
+use super::way::{MOST_PIECES, PAGE, Piece, Way};
 use lanemark_machine::Verb;
 use lanemark_units::Ticks;
 use std::ops::Range;
 
+/// Requests whose times are added without overflow: a millisecond each is five hours.
+const MOST_SUMMED: u64 = 1 << 24;
+
+/// Requests of a page, of the shortest maximum payload of the specification.
+const MOST_OF_PAGE: u64 = 32;
+
+/// The first transfers of many, and the number of times that these stand for all.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Part {
+    pub(super) transfers: u64,
+    pub(super) times: f64,
+}
+
+impl Part {
+    fn of(transfers: u64, all: u64) -> Part {
+        Part { transfers, times: all as f64 / transfers as f64 }
+    }
+}
+
 impl Way<'_> {
+    /// The transfers whose sum is that of `all`: all of them if they are few or repeat, otherwise the first. `None` if
+    /// the first one does not stand for the others.
+    pub(super) fn part(&self, all: u64) -> Option<Part> {
+        let Some(period) = self.short_period() else { return self.first_part(all) };
+        let (requests, _) = self.count_and_last(0)?;
+        let most = MOST_SUMMED / requests.max(1);
+        Some(Part::of(if all <= most { all } else { (most / period).max(1) * period }, all))
+    }
+
+    /// As [`part`](Way::part), where each transfer of the part is computed.
+    pub(super) fn part_one_by_one(&self, all: u64) -> Option<Part> {
+        let first = self.first_part(all)?;
+        let period = self.short_period().filter(|period| first.transfers < all && *period < all);
+        Some(period.map_or(first, |period| Part::of(period, all)))
+    }
+
+    /// All transfers if they have few requests, otherwise the first ones; a single one if the others are the same at
+    /// other addresses, and of several channels.
+    fn first_part(&self, all: u64) -> Option<Part> {
+        let (requests, _) = self.count_and_last(0)?;
+        let few = MOST_PIECES / requests.max(1);
+        if all <= few {
+            return Some(Part::of(all, all));
+        }
+        let first = if self.channels > 1 || self.has_blocks() { 1 } else { few.max(1) };
+        self.is_of_one_kind(all).then(|| Part::of(first, all))
+    }
+
+    /// Number of transfers after which the requests of a channel repeat, if they differ and it is quick to compute so many.
+    fn short_period(&self) -> Option<u64> {
+        let period = self.period().filter(|_| self.channels == 1 && !self.has_blocks())?;
+        let (requests, _) = self.count_and_last(0)?;
+        // Of the whole pages of a transfer, one is computed.
+        let computed = if self.pages_are_alike() { requests.min(3 * MOST_OF_PAGE) } else { requests };
+        (period.saturating_mul(computed) <= MOST_PIECES).then_some(period)
+    }
+
     /// Sums over `transfers` transfers, from number `first` on.
     pub(super) fn sum(&self, first: u64, transfers: u64) -> Option<Sum> {
         let mut sum: Option<Sum> = None;

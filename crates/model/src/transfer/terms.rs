@@ -119,7 +119,12 @@ impl Way<'_> {
         let channels = f64::from(self.channels);
         let last_way = if self.channels == 1 { sum.last_way } else { sum.shortest };
         // Channels work in parallel and share one data path.
-        let busiest = if times > 1.0 { sum.engine.as_ns() * (times / channels).ceil() } else { sum.busiest.as_ns() };
+        let busiest = match self.channels {
+            1 => all(sum.engine),
+            // One transfer stands for all of them.
+            _ if times > 1.0 => sum.engine.as_ns() * (times / channels).ceil(),
+            _ => sum.busiest.as_ns(),
+        };
         let buffers = f64::from(self.dma.send_buffers.value) * channels;
         let besides = self.first(sum) + sum.besides_memory.as_ns();
         [

@@ -1,6 +1,6 @@
 //! Resources shared by transfers on several channels of one card.
 
-use super::way::{MOST_PIECES, Way, in_dws};
+use super::way::Way;
 use crate::bound::Bound;
 use lanemark_machine::{Transfer, Verb};
 use lanemark_platform::Platform;
@@ -32,17 +32,11 @@ pub(crate) fn shared(
         // The notification write of one thread makes reads of the others cheaper.
         return None;
     }
-    let a_transfer = way.pieces(0)?.len() as u64;
-    let taken_apart = if a_transfer.saturating_mul(all) <= MOST_PIECES { all } else { 1 };
-    let scale = all as f64 / taken_apart as f64;
-    let sum = way.sum(0, taken_apart)?;
-    let (fetches, notices) = (taken_apart * fetches, taken_apart * notices);
+    let part = way.part(all)?;
+    let (sum, scale) = (way.sum(0, part.transfers)?, part.times);
+    let (fetches, notices) = (part.transfers * fetches, part.transfers * notices);
     let (path, reads, writes) = if transfer.verb == Verb::Store {
-        let mut beats = Ticks::ZERO;
-        for nth in 0..taken_apart {
-            beats += way.pieces(nth)?.into_iter().map(|piece| way.beats(way.header_dw, in_dws(piece))).sum();
-        }
-        (beats, fetches, sum.requests + notices)
+        (sum.request_beats, fetches, sum.requests + notices)
     } else {
         (sum.beats, fetches + sum.requests, notices)
     };

@@ -1,6 +1,6 @@
 //! DMA writes to host memory, each followed by a read of the same length.
 
-use super::way::{MOST_PIECES, Way, in_dws};
+use super::way::{Way, in_dws};
 use crate::bound::Bound;
 use crate::bounds::Largest;
 use crate::path::Pool;
@@ -26,10 +26,9 @@ pub(crate) fn write_read(
     // Data read from elsewhere may have been evicted from the cache by the writes.
     let reads = if pairs.read == write.window || reads.cached.is_empty() { reads.of_written()? } else { return None };
     let each = writes.pieces(0)?.len() as u64 + reads.pieces(0)?.len() as u64;
-    let (taken_apart, scale) = if each.saturating_mul(all) <= MOST_PIECES { (all, 1.0) } else { (1, all as f64) };
-    if taken_apart < all && !writes.holds_alike() {
-        return None;
-    }
+    let [of_writes, of_reads] = [writes.part_one_by_one(all)?, reads.part_one_by_one(all)?];
+    let part = if of_writes.transfers < of_reads.transfers { of_reads } else { of_writes };
+    let (taken_apart, scale) = (part.transfers, part.times);
     let mut sum: Option<Largest> = None;
     let (mut last_ns, mut seen_ns, mut requests) = (0.0, 0.0, 0);
     // Lag of the user clock at the start of a pair, before the writes and after the reads.

@@ -2,8 +2,8 @@
 
 use crate::{READ_NS, WRITE_NS, assert_ns, platform, predicted};
 use lanemark_machine::{
-    Arguments, Completion, CoreWork, Descriptors, DmaCall, HostWait, Lane, Launch, Partner, Pattern, Placement,
-    QueueRequest, QueueWork, Share, Task, Transfer, Verb, Window, Work,
+    Arguments, Completion, CoreWork, Descriptors, DmaCall, HostWait, Lane, Launch, LaunchBy, Partner, Pattern,
+    Placement, QueueRequest, QueueWork, Share, Task, Transfer, Verb, Window, Work,
 };
 use lanemark_platform::Platform;
 
@@ -65,7 +65,7 @@ kernel_end_ns = { value = 13000000, source = \"a test\" }
 fn a_launch_is_the_sum_of_software_doorbell_kernel_and_interrupt() {
     let driver = [("driver.interrupt_ns", "600000"), ("driver.handler_ns", "70"), ("driver.wake_ns", "50")];
     let card = platform(RUNTIME, &driver);
-    let launch = Launch { kernels: 1, wait: HostWait::Finish, arguments: Arguments::NONE };
+    let launch = Launch { kernels: 1, by: LaunchBy::Calls, wait: HostWait::Finish, arguments: Arguments::NONE };
     let request = QueueRequest::Launch(launch);
     let work = Work::Queue(QueueWork { core: 0, placement: Placement::Pinned, request });
     // The interrupt message has 4 B, 24 B on the link.

@@ -2,8 +2,8 @@
 
 use lanemark_method::{
     Access, AccessPath, Allocation, Arguments, Clock, Completion, ComputeWork, CopyDirection, CoreAccess, Descriptors,
-    Discipline, Fence, Flow, Flush, HostWait, Invalidation, KernelCall, LineSource, Lines, Means, Method, Peer, Share,
-    Strategy, Table, Verb, WakeBy, Width,
+    Discipline, Fence, Flow, Flush, HostWait, Invalidation, KernelCall, LaunchBy, LineSource, Lines, Means, Method,
+    Peer, Share, Strategy, Table, Verb, WakeBy, Width,
 };
 use lanemark_record::diagnosis::Fact;
 use lanemark_record::{
@@ -261,7 +261,14 @@ pub fn every_method() -> Vec<Method> {
         },
         Method::Relay { cards: vec![0, 1], reach: usual },
         Method::RuntimeCopy { direction: CopyDirection::FromDevice, wait, allocation },
-        Method::Launch { kernels: 1, wait, arguments: Some(Arguments { count: 4, allocation }), pinned: false },
+        Method::Launch {
+            kernels: 1,
+            by: LaunchBy::Calls,
+            wait,
+            arguments: Some(Arguments { count: 4, allocation }),
+            pinned: false,
+        },
+        Method::Launch { kernels: 256, by: LaunchBy::Graph, wait, arguments: None, pinned: true },
         Method::Argument { wait, allocation },
         Method::Compute { work: stream, wait },
         Method::Compute { work: spmv, wait },

@@ -4,8 +4,8 @@ use crate::host::coherent_memory::disciplines;
 use crate::host::program::load_from;
 use crate::host::runtime::Spec;
 use lanemark_machine::{
-    Access, Allocation, CacheFacts, CopyBy, DeviceKind, DmaFacts, Facts, LineSource, Region, RegionKind, RuntimeFacts,
-    TimeBase, Width,
+    Access, Allocation, CacheFacts, CopyBy, DeviceKind, DmaFacts, Facts, LaunchBy, LineSource, Region, RegionKind,
+    RuntimeFacts, TimeBase, Width,
 };
 use lanemark_platform::{Dma, Memory, Platform, RegionKind as Kind};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
@@ -117,6 +117,7 @@ fn runtime(platform: &Platform) -> Option<RuntimeFacts> {
         kind: DeviceKind::Accelerator,
         is_emulated: false,
         allocations: runtime.as_ref().map_or_else(Vec::new, |_| ALLOCATIONS.to_vec()),
+        launches: vec![LaunchBy::Calls],
         small_copies: runtime
             .map_or_else(Vec::new, |runtime| if runtime.copies_pieces() { SMALL_COPIES.to_vec() } else { Vec::new() }),
         memory_ports: ports.unwrap_or(1),

@@ -57,7 +57,7 @@ impl SimulatedMachine {
                     return Err(self.unsupported("a thread that is not pinned", because));
                 }
                 match &queue.request {
-                    QueueRequest::Launch(_) => self.check_launch(),
+                    QueueRequest::Launch(launch) => self.check_launch(launch.by),
                     QueueRequest::Copy(copy) => self.check_moved(copy),
                     QueueRequest::SmallCopies(copies) => self.check_small_copies(copies),
                     QueueRequest::Compute(compute) => self.check_compute(compute),

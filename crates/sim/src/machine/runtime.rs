@@ -3,7 +3,7 @@
 use super::SimulatedMachine;
 use crate::host::runtime::{CARD, Way};
 use crate::host::stored_data::stored_bytes;
-use lanemark_machine::{Confirmed, RuntimeCopy, Unsupported, Verb};
+use lanemark_machine::{Confirmed, LaunchBy, RuntimeCopy, Unsupported, Verb};
 use lanemark_platform::Runtime;
 
 /// Bytes compared at a time.
@@ -19,7 +19,11 @@ impl SimulatedMachine {
             .ok_or_else(|| self.unsupported(what, because))
     }
 
-    pub(super) fn check_launch(&self) -> Result<(), Unsupported> {
+    pub(super) fn check_launch(&self, by: LaunchBy) -> Result<(), Unsupported> {
+        if !by.is_calls() {
+            let because = "a simulated runtime makes a call for each kernel".to_owned();
+            return Err(self.unsupported(format!("a launch by {by}"), because));
+        }
         self.runtime("a launch").map(drop)
     }
 

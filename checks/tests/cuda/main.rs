@@ -3,13 +3,17 @@
 //! The fake driver moves data for real and fails as environment variables say. A process loads a driver once, so every
 //! test runs the program. `make ptxas` fetches the assembler; without it, two tests are ignored.
 
+mod failing;
+mod pieces;
+mod ptx;
+
 use lanemark_checks::page::Page;
 use lanemark_checks::shown::missing;
 use lanemark_checks::trials::{Available, Trial, run};
 use lanemark_checks::{lanemark, root, trials};
 use serde_json::Value;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode, Output};
 use std::sync::OnceLock;
 use tempfile::TempDir;
@@ -17,18 +21,18 @@ use tempfile::TempDir;
 fn main() -> ExitCode {
     let is_measured = cfg!(all(target_arch = "x86_64", target_os = "linux"));
     let here = Available::optional(if is_measured { Ok(()) } else { Err("an x86-64 Linux machine".to_owned()) });
-    let found = ptxas().map(|_| ()).ok_or_else(|| "make ptxas to be run first".to_owned());
+    let found = ptx::ptxas().map(|_| ()).ok_or_else(|| "make ptxas to be run first".to_owned());
     let assembler = Available::new(found, "LANEMARK_REQUIRE_PTXAS");
-    let beside = disassembler().map(|_| ()).ok_or_else(|| "nvdisasm beside ptxas".to_owned());
+    let beside = ptx::disassembler().map(|_| ()).ok_or_else(|| "nvdisasm beside ptxas".to_owned());
     let disassembler = assembler.and(&Available::new(beside, "LANEMARK_REQUIRE_PTXAS"));
     let mut tests: Vec<Trial> = trials!(
         here;
         every_question_is_answered_and_all_bytes_are_confirmed,
         transfers_of_every_unit_order_and_depth_move_every_byte,
         answers_of_a_fake_driver_are_marked_as_emulated_and_have_no_ceiling,
-        the_table_of_failing_calls_has_every_function_of_the_backend,
-        every_failing_call_ends_with_its_operation_and_the_name_of_the_error,
-        every_function_may_fail_at_any_call_without_a_panic_or_a_hang,
+        failing::the_table_of_failing_calls_has_every_function_of_the_backend,
+        failing::every_failing_call_ends_with_its_operation_and_the_name_of_the_error,
+        failing::every_function_may_fail_at_any_call_without_a_panic_or_a_hang,
         a_kernel_that_does_not_compile_is_shown_with_the_log_of_the_compiler,
         no_driver_no_device_and_a_missing_function_are_three_messages,
         devices_are_numbered_and_an_absent_number_is_refused_with_the_list,
@@ -36,12 +40,17 @@ fn main() -> ExitCode {
         a_lost_device_keeps_earlier_answers_and_is_reported_once,
         wrong_bytes_are_counted_and_the_figure_is_refused,
         a_clock_at_another_rate_or_standing_still_is_refused,
+        pieces::pieces_of_any_length_are_copied_by_every_method_in_both_directions,
+        pieces::a_driver_without_a_batch_leaves_the_other_methods_and_says_so,
+        pieces::wrong_bytes_of_pieces_and_of_the_gaps_between_them_are_counted,
+        pieces::a_tuned_table_says_that_it_is_emulated_and_gives_choices,
+        a_driver_without_graphs_or_stream_waits_is_left_with_the_name_of_the_function,
         memory_that_cannot_be_registered_leaves_the_other_kinds,
         the_commands_of_the_guide_print_the_shown_output,
     )
     .into();
-    tests.extend(trials!(assembler; every_kernel_assembles_for_three_generations));
-    tests.extend(trials!(disassembler; a_thread_has_eight_loads_and_stores_in_flight_and_none_are_merged));
+    tests.extend(trials!(assembler; ptx::every_kernel_assembles_for_three_generations));
+    tests.extend(trials!(disassembler; ptx::a_thread_has_eight_loads_and_stores_in_flight_and_none_are_merged));
     run(tests)
 }
 
@@ -102,8 +111,6 @@ fn bytes(answer: &Value) -> (u64, u64) {
 }
 
 const DMA: [&str; 4] = ["dma_read_latency", "dma_read_bandwidth", "dma_write_bandwidth", "dma_read_write_mix"];
-/// Three questions that call every function of the backend.
-const ALL_CALLS: [&str; 4] = ["--question", "dma_read_latency,runtime_copy,launch_latency", "--sizes", "64"];
 
 fn every_question_is_answered_and_all_bytes_are_confirmed() {
     for question in DMA.into_iter().chain(["runtime_copy"]) {
@@ -122,7 +129,8 @@ fn every_question_is_answered_and_all_bytes_are_confirmed() {
     let is_write = |answer: &&Value| bytes(answer) == (64, 64);
     let confirmed = answers(&record_of_doorbells).iter().filter(|answer| !answer["bytes"].is_null()).filter(is_write);
     assert_eq!((answers(&record_of_doorbells).len(), confirmed.count()), (2, 1));
-    for (question, least) in [("launch_latency", 6), ("accessor_overhead", 7)] {
+    // Two waits and a batch from a core and from an unpinned thread, five graphs, a stream wait.
+    for (question, least) in [("launch_latency", 12), ("accessor_overhead", 7)] {
         let record = record(&bench(&[], &["--question", question, "--json"]));
         assert!(answers(&record).len() >= least, "{question}: {}", answers(&record).len());
     }
@@ -173,160 +181,6 @@ fn answers_of_a_fake_driver_are_marked_as_emulated_and_have_no_ceiling() {
     }
     let output = bench(&[], &question);
     assert!(said(&output).contains("cuda:0 (emulated: timings are not meaningful"), "{}", said(&output));
-}
-
-/// What a run shows in which the calls of one function failed: before the device is open (the first three), later, or
-/// not at all.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum End {
-    /// The driver is not used further.
-    NotListed(&'static str),
-    /// The device is named beside this operation.
-    NotOpened(&'static str),
-    /// These words, in a message of its own.
-    Refused(&'static str),
-    /// The target is skipped, with this operation.
-    Skipped(&'static str),
-    /// Some cases are skipped, with this operation, and the others answered.
-    Partly(&'static str),
-    /// The result is correct: the call came after it.
-    Answered,
-}
-use End::{Answered, NotListed, NotOpened, Partly, Refused, Skipped};
-
-const READ: &str = "dma_read_latency";
-const COPY: &str = "runtime_copy";
-const LAUNCH: &str = "launch_latency";
-const COPYING: &str = "copying between host and device";
-
-/// A function, the error that it returns, the question asked, and the end of the run.
-#[rustfmt::skip]
-const FAILING: &[(&str, (i32, &str), &str, End)] = &[
-    ("cuInit", (100, "CUDA_ERROR_NO_DEVICE"), READ, Refused("the CUDA driver has no device (")),
-    ("cuInit", (999, "CUDA_ERROR_UNKNOWN"), READ, NotListed("initialising the driver")),
-    ("cuDriverGetVersion", (3, "CUDA_ERROR_NOT_INITIALIZED"), READ, NotListed("asking for the version of the driver")),
-    ("cuDeviceGetCount", (3, "CUDA_ERROR_NOT_INITIALIZED"), READ, NotListed("counting the devices")),
-    ("cuDeviceGet", (101, "CUDA_ERROR_INVALID_DEVICE"), READ, NotListed("opening a device")),
-    ("cuDeviceGetName", (101, "CUDA_ERROR_INVALID_DEVICE"), READ, NotListed("asking for the name of a device")),
-    ("cuDeviceGetPCIBusId", (1, "CUDA_ERROR_INVALID_VALUE"), READ, NotListed("asking for the PCI address of a device")),
-    ("cuDeviceGetAttribute", (1, "CUDA_ERROR_INVALID_VALUE"), READ, NotListed("asking for an attribute of a device")),
-    ("cuDeviceTotalMem_v2", (4, "CUDA_ERROR_DEINITIALIZED"), READ, NotListed("asking for the memory of a device")),
-    ("cuDevicePrimaryCtxRetain", (46, "CUDA_ERROR_DEVICE_UNAVAILABLE"), READ, NotOpened("opening a context")),
-    ("cuDevicePrimaryCtxRelease_v2", (201, "CUDA_ERROR_INVALID_CONTEXT"), READ, Answered),
-    ("cuCtxSetCurrent", (201, "CUDA_ERROR_INVALID_CONTEXT"), READ, NotOpened("creating a stream")),
-    ("cuCtxSetCurrent", (201, "CUDA_ERROR_INVALID_CONTEXT"), READ, Skipped("selecting the context")),
-    ("cuStreamCreate", (304, "CUDA_ERROR_OPERATING_SYSTEM"), READ, NotOpened("creating a stream")),
-    ("cuStreamDestroy_v2", (400, "CUDA_ERROR_INVALID_HANDLE"), READ, Answered),
-    ("cuStreamQuery", (700, "CUDA_ERROR_ILLEGAL_ADDRESS"), READ, NotOpened("running the kernel clock")),
-    ("cuStreamQuery", (700, "CUDA_ERROR_ILLEGAL_ADDRESS"), READ, Skipped("running the kernel transfers")),
-    ("cuStreamQuery", (702, "CUDA_ERROR_LAUNCH_TIMEOUT"), LAUNCH, Skipped("running the kernel nothing")),
-    ("cuStreamSynchronize", (214, "CUDA_ERROR_ECC_UNCORRECTABLE"), COPY, Skipped("writing device memory")),
-    ("cuStreamSynchronize", (999, "CUDA_ERROR_UNKNOWN"), LAUNCH, Skipped("launching a kernel and waiting for it")),
-    ("cuEventCreate", (400, "CUDA_ERROR_INVALID_HANDLE"), COPY, Skipped("creating an event")),
-    ("cuEventDestroy_v2", (400, "CUDA_ERROR_INVALID_HANDLE"), COPY, Answered),
-    ("cuEventRecord", (400, "CUDA_ERROR_INVALID_HANDLE"), COPY, Skipped(COPYING)),
-    ("cuEventRecord", (400, "CUDA_ERROR_INVALID_HANDLE"), LAUNCH, Skipped("launching a kernel and waiting for it")),
-    ("cuEventSynchronize", (719, "CUDA_ERROR_LAUNCH_FAILED"), COPY, Skipped(COPYING)),
-    ("cuMemAlloc_v2", (2, "CUDA_ERROR_OUT_OF_MEMORY"), READ, Refused("cannot allocate 128KiB on the device: ")),
-    ("cuMemAlloc_v2", (2, "CUDA_ERROR_OUT_OF_MEMORY"), COPY, Skipped("cannot allocate 4KiB on the device: ")),
-    ("cuMemFree_v2", (1, "CUDA_ERROR_INVALID_VALUE"), READ, Answered),
-    ("cuMemHostAlloc", (2, "CUDA_ERROR_OUT_OF_MEMORY"), READ, Skipped("cannot allocate 4MiB of page-locked host memory: ")),
-    ("cuMemHostAlloc", (800, "CUDA_ERROR_NOT_PERMITTED"), READ, Skipped("allocating memory: ")),
-    ("cuMemFreeHost", (1, "CUDA_ERROR_INVALID_VALUE"), READ, Answered),
-    ("cuMemHostRegister_v2", (712, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED"), COPY, Partly("registering host memory")),
-    ("cuMemHostUnregister", (713, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED"), READ, Answered),
-    ("cuMemHostGetDevicePointer_v2", (1, "CUDA_ERROR_INVALID_VALUE"), READ, Skipped("asking for the address of host memory")),
-    ("cuMemcpyHtoD_v2", (1, "CUDA_ERROR_INVALID_VALUE"), COPY, Skipped("writing device memory")),
-    ("cuMemcpyDtoH_v2", (700, "CUDA_ERROR_ILLEGAL_ADDRESS"), READ, NotOpened("reading device memory")),
-    ("cuMemcpyDtoH_v2", (700, "CUDA_ERROR_ILLEGAL_ADDRESS"), READ, Skipped("reading device memory")),
-    ("cuMemcpyHtoDAsync_v2", (700, "CUDA_ERROR_ILLEGAL_ADDRESS"), COPY, Skipped(COPYING)),
-    ("cuMemcpyDtoHAsync_v2", (700, "CUDA_ERROR_ILLEGAL_ADDRESS"), COPY, Skipped(COPYING)),
-    ("cuMemsetD8Async", (719, "CUDA_ERROR_LAUNCH_FAILED"), READ, Skipped("clearing the times")),
-    ("cuModuleLoadDataEx", (218, "CUDA_ERROR_INVALID_PTX"), READ, Refused("the kernel clock does not compile")),
-    ("cuModuleLoadDataEx", (221, "CUDA_ERROR_JIT_COMPILER_NOT_FOUND"), READ, Skipped("the kernel transfers does not compile")),
-    ("cuModuleUnload", (400, "CUDA_ERROR_INVALID_HANDLE"), READ, Answered),
-    ("cuModuleGetFunction", (500, "CUDA_ERROR_NOT_FOUND"), LAUNCH, Skipped("the kernel nothing does not compile")),
-    ("cuLaunchKernel", (701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"), READ, NotOpened("launching the kernel clock")),
-    ("cuLaunchKernel", (719, "CUDA_ERROR_LAUNCH_FAILED"), READ, Skipped("launching the kernel transfers")),
-    ("cuLaunchKernel", (719, "CUDA_ERROR_LAUNCH_FAILED"), LAUNCH, Skipped("launching the kernel for the first time")),
-];
-
-/// Names of the functions that the backend loads, from its source.
-fn functions() -> Vec<String> {
-    let source = fs::read_to_string(root().join("crates/hw/src/cuda/api.rs")).unwrap();
-    let table = source.split_once("\nfunctions! {").and_then(|(_, rest)| rest.split_once("\n}")).unwrap().0;
-    let rows = table.lines().filter_map(|line| line.trim().split_once(": cu"));
-    let functions: Vec<String> = rows.map(|(_, rest)| format!("cu{}", rest.split('(').next().unwrap())).collect();
-    assert!(functions.len() > 30, "{functions:?}");
-    functions
-}
-
-fn the_table_of_failing_calls_has_every_function_of_the_backend() {
-    let functions = functions();
-    for function in &functions {
-        assert!(FAILING.iter().any(|(row, ..)| row == function), "no row of FAILING has {function}");
-    }
-    for (row, ..) in FAILING {
-        assert!(functions.iter().any(|function| function == row), "the backend does not load {row}");
-    }
-}
-
-/// Whether the device was opened: the table of answers names it.
-fn is_open(output: &Output) -> bool {
-    String::from_utf8_lossy(&output.stdout).contains("cuda:0 (emulated")
-}
-
-/// Runs `question` in which every call of `function` fails, or if `is_opened` all but the first ones, without which the
-/// device cannot be opened.
-fn failing(function: &str, code: i32, question: &str, is_opened: bool) -> Output {
-    // Launches have no size.
-    let sizes: &[&str] = if question == LAUNCH { &[] } else { &["--sizes", "4096"] };
-    for from in (1..16).chain([32, 64, 128, 256]) {
-        let fail = format!("{function}:{code}:{from}");
-        let output = bench(&[("FAKE_CUDA_FAIL", &fail)], &[&["--question", question], sizes].concat());
-        if !is_opened || is_open(&output) {
-            return output;
-        }
-    }
-    panic!("a device is never opened if {function} fails")
-}
-
-fn every_failing_call_ends_with_its_operation_and_the_name_of_the_error() {
-    for (function, (code, name), question, end) in FAILING {
-        let is_opened = matches!(end, Skipped(_) | Partly(_) | Answered);
-        let output = failing(function, *code, question, is_opened);
-        let (text, row) = (said(&output), format!("{function} at {question}"));
-        let parts: Vec<&str> = match end {
-            NotListed(doing) => vec!["the CUDA driver cannot list its devices: ", doing, "check nvidia-smi"],
-            NotOpened(doing) => {
-                vec!["cannot open cuda:0: Fake GPU (test driver) at ", doing, "check whether another program"]
-            }
-            Refused(words) | Skipped(words) | Partly(words) => vec![words],
-            Answered => vec![],
-        };
-        assert_eq!(is_open(&output), is_opened, "{row}: {text}");
-        assert_eq!(
-            output.status.code(),
-            Some(if matches!(end, Partly(_) | Answered) { 0 } else { 77 }),
-            "{row}: {text}"
-        );
-        assert!(parts.iter().all(|part| text.contains(part)), "{row}: {parts:?}: {text}");
-        assert_eq!(text.contains(&format!("{name} ({code})")), *end != Answered, "{row}: {text}");
-        assert!(!text.contains("panicked"), "{row}: {text}");
-    }
-}
-
-fn every_function_may_fail_at_any_call_without_a_panic_or_a_hang() {
-    for function in functions() {
-        for from in [1, 2, 9] {
-            let row = format!("{function}:999:{from}");
-            let output = bench(&[("FAKE_CUDA_FAIL", &row)], &ALL_CALLS);
-            let text = said(&output);
-            assert!(matches!(output.status.code(), Some(0 | 77)), "{row}: {:?} {text}", output.status);
-            assert!(!text.contains("panicked"), "{row}: {text}");
-            assert!(output.status.success() || text.contains("CUDA_ERROR_"), "{row}: {text}");
-        }
-    }
 }
 
 fn a_kernel_that_does_not_compile_is_shown_with_the_log_of_the_compiler() {
@@ -381,6 +235,7 @@ fn a_kernel_that_hangs_ends_the_run_in_time_and_is_named() {
         ("clock", 1, "dma_read_latency", false),
         ("transfers", 5, "dma_read_latency,dma_write_bandwidth", true),
         ("nothing", 1, "launch_latency", true),
+        ("pieces", 1, "small_copies", true),
         ("ping", 1, "doorbell_to_completion", true),
     ] {
         let output = bench(&[("FAKE_CUDA_HANG", &format!("{kernel}:{launch}"))], &["--question", questions]);
@@ -404,7 +259,7 @@ fn a_lost_device_keeps_earlier_answers_and_is_reported_once() {
     // The clock is read by three launches.
     let opening = said(&lost_after(2));
     assert!(opening.contains("cannot open cuda:0: ") && opening.contains("CUDA_ERROR_UNKNOWN (999)"), "{opening}");
-    let output = (3..20).map(lost_after).find(is_open).unwrap();
+    let output = (3..20).map(lost_after).find(failing::is_open).unwrap();
     assert_eq!(output.status.code(), Some(77));
     assert_eq!(said(&output).matches("the device may be lost").count(), 1, "{}", said(&output));
     // A question takes hundreds of launches at most, the launches of the next one thousands.
@@ -438,6 +293,20 @@ fn wrong_bytes_are_counted_and_the_figure_is_refused() {
             let (claimed, confirmed) = bytes(answer);
             assert_eq!(claimed * confirmed_parts, confirmed * claimed_parts, "{answer}");
         }
+    }
+}
+
+fn a_driver_without_graphs_or_stream_waits_is_left_with_the_name_of_the_function() {
+    for (hidden, by, left) in
+        [("cuGraphAddKernelNode_v2", "graph", "stream_wait"), ("cuStreamWaitValue32_v2", "stream_wait", "graph")]
+    {
+        let output = bench_in(compiled(Some(hidden)).path(), &[], &["--question", "launch_latency", "--json"]);
+        let record = record(&output);
+        let methods: Vec<&str> =
+            answers(&record).iter().map(|answer| answer["method"]["by"].as_str().unwrap_or("calls")).collect();
+        assert!(methods.contains(&"calls") && methods.contains(&left) && !methods.contains(&by), "{methods:?}");
+        let because = format!("does not export {hidden}, which a launch by {by} needs");
+        assert!(record["skipped"].to_string().contains(&because), "{}", record["skipped"]);
     }
 }
 
@@ -488,72 +357,4 @@ fn the_commands_of_the_guide_print_the_shown_output() {
     }
     assert!(commands > 0, "no page has a command for a GPU: the pages are not read");
     assert!(wrong.is_empty(), "{} of {commands} commands:\n\n{}", wrong.len(), wrong.join("\n\n"));
-}
-
-/// The assembler: `LANEMARK_PTXAS`, or the one that `make ptxas` fetched.
-fn ptxas() -> Option<PathBuf> {
-    let named = std::env::var_os("LANEMARK_PTXAS").map(PathBuf::from);
-    Some(named.unwrap_or_else(|| root().join(".tools/ptxas/ptxas"))).filter(|path| path.exists())
-}
-
-fn disassembler() -> Option<PathBuf> {
-    Some(ptxas()?.with_file_name("nvdisasm")).filter(|path| path.exists())
-}
-
-/// Assembles a kernel for `generation`; the assembler prints nothing.
-fn assembled(folder: &Path, name: &str, text: &str, generation: &str) -> PathBuf {
-    let (source, binary) = (folder.join(format!("{name}.ptx")), folder.join(format!("{name}.{generation}")));
-    fs::write(&source, text).unwrap();
-    let mut command = Command::new(ptxas().unwrap());
-    let output = command.arg(format!("-arch={generation}")).arg(&source).arg("-o").arg(&binary).output().unwrap();
-    assert!(output.status.success() && said(&output).is_empty(), "{name} for {generation}: {}", said(&output));
-    binary
-}
-
-/// Turing, the oldest that the texts name, Ampere, Hopper.
-const GENERATIONS: [&str; 3] = ["sm_75", "sm_80", "sm_90"];
-
-fn every_kernel_assembles_for_three_generations() {
-    let (folder, kernels) = (tempfile::tempdir().unwrap(), lanemark_hw::cuda::every_kernel());
-    for (name, text) in &kernels {
-        for generation in GENERATIONS {
-            assembled(folder.path(), name, text, generation);
-        }
-    }
-    // Every text of the backend is among them.
-    for file in fs::read_dir(root().join("crates/hw/src/cuda")).unwrap() {
-        let file = file.unwrap().path();
-        if file.extension().is_some_and(|kind| kind == "ptx") {
-            let name = file.file_stem().unwrap().to_str().unwrap();
-            assert!(kernels.iter().any(|(kernel, _)| kernel.split('_').next() == Some(name)), "{name}");
-        }
-    }
-}
-
-fn a_thread_has_eight_loads_and_stores_in_flight_and_none_are_merged() {
-    let (folder, kernels) = (tempfile::tempdir().unwrap(), lanemark_hw::cuda::every_kernel());
-    for (name, width, is_word) in
-        [("transfers_16", ".128", false), ("transfers_8", ".64", false), ("transfers_4", "", true)]
-    {
-        let text = &kernels.iter().find(|(kernel, _)| kernel == name).unwrap().1;
-        for generation in GENERATIONS {
-            let binary = assembled(folder.path(), name, text, generation);
-            let output = Command::new(disassembler().unwrap()).arg("-c").arg(binary).output().unwrap();
-            assert!(output.status.success(), "{}", said(&output));
-            let code = String::from_utf8(output.stdout).unwrap();
-            let lines: Vec<&str> = code.lines().collect();
-            let places = |instruction: String| {
-                let is_it = |line: &&str| line.contains(&format!(" {instruction} "));
-                lines.iter().enumerate().filter(|(_, line)| is_it(line)).map(|(place, _)| place).collect::<Vec<_>>()
-            };
-            let (loads, stores) =
-                (places(format!("LDG.E{width}.STRONG.SYS")), places(format!("STG.E{width}.STRONG.SYS")));
-            // The load after the fence is a word.
-            let others = usize::from(is_word);
-            assert_eq!((loads.len(), stores.len()), (8 + others, 8), "{name} for {generation}: {code}");
-            // No branch between the eight loads, so all of them are issued before the thread waits.
-            let branches = lines[loads[0]..loads[7]].iter().filter(|line| line.contains(" BRA ")).count();
-            assert_eq!(branches, 0, "{name} for {generation}: {code}");
-        }
-    }
 }
