@@ -87,7 +87,7 @@ impl BarFiles for ModuleBars {
         }
         let read = |(pat_index, pat, mtrr)| Page { pat_index, pat, mtrr, ..Page::default() };
         match found.into_iter().map(read).collect::<Vec<_>>().as_slice() {
-            [page] => mapped_type(*page),
+            [page] => Ok(mapped_type(*page)),
             several => Err(format!("its pages have different types: {several:?}")),
         }
     }
@@ -107,7 +107,7 @@ fn name(encoding: u32) -> &'static str {
 }
 
 /// The effective type of a page; the tables of Intel and AMD must agree.
-fn mapped_type(page: Page) -> Result<MappedType, String> {
+fn mapped_type(page: Page) -> MappedType {
     let Page { pat_index, pat, mtrr, .. } = page;
     let because = format!(
         "page table entry with PAT index {pat_index}, which is {}; MTRRs {}; read back by the module",
@@ -126,7 +126,7 @@ fn mapped_type(page: Page) -> Result<MappedType, String> {
         }
         _ => None,
     };
-    Ok(MappedType { found, because })
+    MappedType { found, because }
 }
 
 #[cfg(test)]
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     fn found(pat: u32, mtrr: u32) -> Option<MemoryType> {
-        mapped_type(Page { pat, mtrr, ..Page::default() }).unwrap().found
+        mapped_type(Page { pat, mtrr, ..Page::default() }).found
     }
 
     #[test]
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn mtrrs_of_several_types_leave_the_type_unknown() {
-        let mapped = mapped_type(Page { pat: 4, mtrr: 0xff, ..Page::default() }).unwrap();
+        let mapped = mapped_type(Page { pat: 4, mtrr: 0xff, ..Page::default() });
         assert_eq!(mapped.found, None);
         assert!(mapped.because.contains("MTRRs of several types"), "{}", mapped.because);
     }
