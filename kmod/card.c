@@ -2,15 +2,16 @@
 /*
  * lanemark: the BARs of a PCI function for measurements by a program, with a chosen memory type.
  *
- * The driver matches no device by itself: a function is bound to it by name (driver_override). It claims all BARs, so
- * that no other mapping can change the type of one, and offers /dev/lanemark/ADDRESS to one program at a time; see
- * lanemark_uapi.h. Bus mastering is off unless the program turns it on.
+ * The driver matches no device by itself: a function is bound to it by name (driver_override). It claims all BARs
+ * exclusively, so that no mapping through sysfs or /dev/mem can change the type of one, and offers /dev/lanemark/ADDRESS to
+ * one program at a time; see lanemark_uapi.h. Bus mastering is off unless the program turns it on.
  *
  * Locks, in this order: io_lock (window, DMA mappings, removal), the mmap lock of the process, map_lock (what mmap reads).
  * No memory of a program is accessed under io_lock, so no program can delay a removal.
  */
 #include <linux/capability.h>
 #include <linux/io.h>
+#include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/overflow.h>
 #include <linux/sched/mm.h>
@@ -18,11 +19,6 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/version.h>
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
-#include <linux/unaligned.h>
-#else
-#include <asm/unaligned.h>
-#endif
 #include <asm/memtype.h>
 
 #include "lanemark.h"
@@ -69,7 +65,7 @@ static void get_info(struct lanemark *card, struct lanemark_info *info)
 static int lanemark_open(struct inode *inode, struct file *file)
 {
 	struct lanemark *card = container_of(file->private_data, struct lanemark, misc);
-	int error = 0;
+	int error;
 
 	if (!capable(CAP_SYS_RAWIO))
 		return -EPERM;
@@ -77,11 +73,8 @@ static int lanemark_open(struct inode *inode, struct file *file)
 	if (error)
 		return error;
 	mutex_lock(&card->io_lock);
-	if (!card->pdev) {
-		error = -ENODEV;
-	} else if (card->file) {
-		error = -EBUSY;
-	} else {
+	error = !card->pdev ? -ENODEV : card->file ? -EBUSY : 0;
+	if (!error) {
 		kref_get(&card->references);
 		card->file = file;
 		card->mm = current->mm;
@@ -92,6 +85,14 @@ static int lanemark_open(struct inode *inode, struct file *file)
 	return error;
 }
 
+/* Ends the mapping of the window for copies; under io_lock. */
+static void unmap_for_copies(struct lanemark *card)
+{
+	if (card->io)
+		iounmap(card->io);
+	card->io = NULL;
+}
+
 /* Ends everything that a program has begun, except its mappings of pages; under io_lock, before pdev is cleared. */
 static void quiesce(struct lanemark *card)
 {
@@ -100,11 +101,12 @@ static void quiesce(struct lanemark *card)
 
 	/* First of all: the device must not access pages that are unmapped. */
 	pci_clear_master(card->pdev);
+	mutex_lock(&card->map_lock);
+	card->has_window = false;
+	mutex_unlock(&card->map_lock);
 	for (i = 0; i < MOST_MAPPINGS; i++)
 		lanemark_dma_end(card, &card->dma[i], &times);
-	if (card->io)
-		iounmap(card->io);
-	card->io = NULL;
+	unmap_for_copies(card);
 }
 
 static int lanemark_release(struct inode *inode, struct file *file)
@@ -114,9 +116,6 @@ static int lanemark_release(struct inode *inode, struct file *file)
 	mutex_lock(&card->io_lock);
 	if (card->pdev)
 		quiesce(card);
-	mutex_lock(&card->map_lock);
-	card->has_window = false;
-	mutex_unlock(&card->map_lock);
 	card->file = NULL;
 	mmdrop(card->mm);
 	card->mm = NULL;
@@ -128,7 +127,7 @@ static int lanemark_release(struct inode *inode, struct file *file)
 static int set_window(struct lanemark *card, const struct lanemark_window *asked)
 {
 	u64 end, len;
-	int error = 0;
+	int error;
 
 	if (asked->bar >= PCI_STD_NUM_BARS || asked->type >= ARRAY_SIZE(modes))
 		return -EINVAL;
@@ -142,18 +141,15 @@ static int set_window(struct lanemark *card, const struct lanemark_window *asked
 	if (end > len)
 		return len ? -ERANGE : -ENXIO;
 	mutex_lock(&card->map_lock);
-	if (card->mapped) {
-		error = -EBUSY;
-	} else {
+	error = atomic_read(&card->mapped) ? -EBUSY : 0;
+	if (!error) {
+		/* First of all: while it exists, the kernel changes the type of every new mapping to that of this one. */
+		unmap_for_copies(card);
 		card->window = *asked;
 		card->start = pci_resource_start(card->pdev, asked->bar);
 		card->has_window = true;
 	}
 	mutex_unlock(&card->map_lock);
-	if (!error && card->io) {
-		iounmap(card->io);
-		card->io = NULL;
-	}
 	return error;
 }
 
@@ -170,18 +166,14 @@ static void lanemark_vma_open(struct vm_area_struct *vma)
 {
 	struct lanemark *card = vma->vm_private_data;
 
-	mutex_lock(&card->map_lock);
-	card->mapped++;
-	mutex_unlock(&card->map_lock);
+	atomic_inc(&card->mapped);
 }
 
 static void lanemark_vma_close(struct vm_area_struct *vma)
 {
 	struct lanemark *card = vma->vm_private_data;
 
-	mutex_lock(&card->map_lock);
-	card->mapped--;
-	mutex_unlock(&card->map_lock);
+	atomic_dec(&card->mapped);
 }
 
 /* No pages come later: those of a removed function are gone. */
@@ -193,7 +185,7 @@ static const struct vm_operations_struct lanemark_vm_ops = {
 static int lanemark_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct lanemark *card = file->private_data;
-	u64 len = vma->vm_end - vma->vm_start, offset;
+	u64 len = vma->vm_end - vma->vm_start, offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
 	pgprotval_t prot = pgprot_val(vma->vm_page_prot) & ~_PAGE_CACHE_MASK;
 	int error = -EINVAL;
 
@@ -202,7 +194,6 @@ static int lanemark_mmap(struct file *file, struct vm_area_struct *vma)
 		return -EPERM;
 	if (!(vma->vm_flags & VM_SHARED) || (vma->vm_flags & VM_EXEC) || vma->vm_pgoff > (U64_MAX >> PAGE_SHIFT))
 		return -EINVAL;
-	offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
 	/* A child would keep the pages after the end of this process. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
 	vm_flags_mod(vma, VM_DONTCOPY, VM_MAYEXEC);
@@ -210,18 +201,15 @@ static int lanemark_mmap(struct file *file, struct vm_area_struct *vma)
 	vma->vm_flags = (vma->vm_flags | VM_DONTCOPY) & ~VM_MAYEXEC;
 #endif
 	mutex_lock(&card->map_lock);
-	if (card->is_gone) {
-		error = -ENODEV;
-	} else if (is_inside(card, offset, len)) {
-		prot |= cachemode2protval(modes[card->window.type]);
-		vma->vm_page_prot = __pgprot(prot);
+	if (is_inside(card, offset, len)) {
+		vma->vm_page_prot = __pgprot(prot | cachemode2protval(modes[card->window.type]));
 		error = io_remap_pfn_range(vma, vma->vm_start, (card->start + offset) >> PAGE_SHIFT, len,
 					   vma->vm_page_prot);
 	}
 	if (!error) {
 		vma->vm_private_data = card;
 		vma->vm_ops = &lanemark_vm_ops;
-		card->mapped++;
+		atomic_inc(&card->mapped);
 	}
 	mutex_unlock(&card->map_lock);
 	return error;
@@ -245,30 +233,15 @@ static int map_for_copies(struct lanemark *card)
 	return card->io ? 0 : -ENOMEM;
 }
 
-/* Width of the widest aligned access at an address, at most 8 B. */
-static size_t widest(unsigned long at, size_t len)
-{
-	size_t width = 8;
-
-	while (width > len || !IS_ALIGNED(at, width))
-		width /= 2;
-	return width;
-}
-
-/* Copies by accesses of 8 B, and narrower ones at the ends; each byte once. */
+/* Copies by accesses of 8 B, and narrower ones at the ends; each byte once. The chunk is aligned as the window is. */
 static void copy_bytes(u8 __iomem *io, u8 *chunk, size_t len, bool is_write)
 {
 	size_t width;
 
-#define COPY(type, load, store)                                                     \
-	do {                                                                        \
-		if (is_write)                                                       \
-			store(get_unaligned((type *)chunk), io);                    \
-		else                                                                \
-			put_unaligned(load(io), (type *)chunk);                     \
-	} while (0)
+#define COPY(type, load, store) \
+	(is_write ? store(*(type *)chunk, io) : (void)(*(type *)chunk = load(io)))
 	for (; len; io += width, chunk += width, len -= width) {
-		width = widest((__force unsigned long)io, len);
+		width = min3(8UL, 1UL << __ffs((__force unsigned long)io), rounddown_pow_of_two(len));
 		if (width == 8)
 			COPY(u64, readq, writeq);
 		else if (width == 4)
@@ -281,14 +254,14 @@ static void copy_bytes(u8 __iomem *io, u8 *chunk, size_t len, bool is_write)
 #undef COPY
 }
 
-/* Copies between a chunk and the window. */
-static int copy_chunk(struct lanemark *card, u8 *chunk, u64 offset, size_t len, bool is_write)
+/* Copies between a chunk and the window. All of the call must be inside: an end beyond the window is a mistake. */
+static int copy_chunk(struct lanemark *card, u8 *chunk, u64 offset, size_t len, size_t rest_of_call, bool is_write)
 {
 	int error = -ENODEV;
 
 	mutex_lock(&card->io_lock);
 	if (card->pdev)
-		error = is_inside(card, offset, len) ? map_for_copies(card) : -EINVAL;
+		error = is_inside(card, offset, rest_of_call) ? map_for_copies(card) : -EINVAL;
 	if (!error)
 		copy_bytes((u8 __iomem *)card->io + (offset - card->window.offset), chunk, len, is_write);
 	mutex_unlock(&card->io_lock);
@@ -297,28 +270,23 @@ static int copy_chunk(struct lanemark *card, u8 *chunk, u64 offset, size_t len, 
 
 static ssize_t copy(struct file *file, char __user *user, size_t len, loff_t *at, bool is_write)
 {
-	struct lanemark *card = file->private_data;
-	u8 chunk[CHUNK] __aligned(8);
+	u8 aligned[CHUNK + 8] __aligned(8), *chunk = aligned + (*at & 7);
 	size_t done = 0, part;
 	int error = 0;
 
-	/* The whole call or nothing: a part beyond the window is a mistake of the program. */
-	if (*at < 0 || !is_inside(card, *at, len))
-		return -EINVAL;
 	while (done < len && !error) {
-		if (signal_pending(current)) {
-			error = -EINTR;
-			break;
-		}
 		part = min_t(size_t, len - done, CHUNK);
-		if (is_write && copy_from_user(chunk, user + done, part))
+		if (signal_pending(current))
+			error = -EINTR;
+		else if (is_write && copy_from_user(chunk, user + done, part))
 			error = -EFAULT;
 		if (!error)
-			error = copy_chunk(card, chunk, *at + done, part, is_write);
+			error = copy_chunk(file->private_data, chunk, *at + done, part, len - done, is_write);
 		if (!error && !is_write && copy_to_user(user + done, chunk, part))
 			error = -EFAULT;
 		if (!error)
 			done += part;
+		cond_resched();
 	}
 	*at += done;
 	return done ? done : error;
@@ -420,12 +388,10 @@ static int lanemark_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		goto put;
 	pci_clear_master(pdev);
 	/* EBUSY if another driver has claimed a BAR. */
-	error = pci_request_regions(pdev, "lanemark");
+	error = pci_request_regions_exclusive(pdev, "lanemark");
 	if (error)
 		goto disable;
 	error = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
-	if (error)
-		error = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(32));
 	if (error)
 		goto release;
 	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
@@ -456,17 +422,14 @@ static void lanemark_remove(struct pci_dev *pdev)
 
 	misc_deregister(&card->misc);
 	mutex_lock(&card->io_lock);
-	mutex_lock(&card->map_lock);
-	card->is_gone = true;
-	mutex_unlock(&card->map_lock);
+	quiesce(card);
+	card->pdev = NULL;
 	if (card->file) {
-		/* An mmap() that was not refused is over, and its mapping is found. */
+		/* Without a window, mmap() is refused. One that was not is over after this, and its mapping is found. */
 		mmap_read_lock(card->mm);
 		mmap_read_unlock(card->mm);
 		unmap_mapping_range(card->file->f_mapping, 0, 0, 1);
 	}
-	quiesce(card);
-	card->pdev = NULL;
 	mutex_unlock(&card->io_lock);
 	pci_release_regions(pdev);
 	pci_disable_device(pdev);

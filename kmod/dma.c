@@ -72,9 +72,8 @@ int lanemark_dma_begin(struct lanemark *card, struct lanemark_dma_map *asked)
 	int error = 0, i;
 
 	if (asked->direction >= ARRAY_SIZE(directions) || asked->reserved || !PAGE_ALIGNED(asked->address) ||
-	    !asked->len || !PAGE_ALIGNED(asked->len) || asked->len > LANEMARK_MOST_DMA_BYTES)
-		return -EINVAL;
-	if (is_coherent && asked->address)
+	    !asked->len || !PAGE_ALIGNED(asked->len) || asked->len > LANEMARK_MOST_DMA_BYTES ||
+	    (is_coherent && asked->address))
 		return -EINVAL;
 	if (current->mm != card->mm)
 		return -EPERM;

@@ -37,11 +37,10 @@ struct lanemark {
 	struct mm_struct *mm; /* Its process; no other one maps pages. */
 
 	struct mutex map_lock;
-	bool is_gone;
 	bool has_window;
 	struct lanemark_window window;
 	phys_addr_t start; /* Of its BAR. */
-	unsigned int mapped; /* Mappings of its pages. */
+	atomic_t mapped; /* Mappings of its pages; grows from 0 under map_lock only. */
 };
 
 /* Pins and maps memory of the calling process, or allocates coherent memory. */
