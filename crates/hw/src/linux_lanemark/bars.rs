@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Bytes of a page.
 const PAGE: u64 = 4096;
@@ -18,11 +19,14 @@ const PAGE: u64 = 4096;
 const STRIDE: usize = 2 << 20;
 
 /// The file of the module for each card.
-#[derive(Debug)]
-struct ModuleBars;
+#[derive(Debug, Default)]
+struct ModuleBars {
+    /// Whether the file was there once: if it is missing later, the card has lost its driver.
+    has_opened: AtomicBool,
+}
 
 pub(super) fn files() -> Arc<dyn BarFiles> {
-    Arc::new(ModuleBars)
+    Arc::new(ModuleBars::default())
 }
 
 impl BarFiles for ModuleBars {
@@ -47,16 +51,19 @@ impl BarFiles for ModuleBars {
     fn open(&self, device: &Device, place: &Place, memory_type: MemoryType, path: &Path) -> Result<BarFile, CardError> {
         let (address, range) = (device.address(), place.range);
         let refused = |because: String| CardError::Unsupported { device: address, because };
+        let unbound = || CardError::Unbound { device: address, path: path.to_owned() };
         let file = open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(|error| match error {
+            Errno::NODEV => unbound(),
+            Errno::NOENT if self.has_opened.load(Ordering::Relaxed) => unbound(),
             Errno::NOENT => {
                 refused(format!("no {}: bind it with: lanemark bind {address} --to lanemark", path.display()))
             }
             Errno::BUSY => refused(format!("another program has opened {}: end it", path.display())),
             Errno::ACCESS => CardError::Permission { device: address, path: path.to_owned() },
             Errno::PERM => CardError::LockedDown { device: address, bar: range.bar },
-            Errno::NODEV => device.gone("its driver is being removed".to_owned()),
             other => device.os("opening", path.to_owned(), other.into()),
         })?;
+        self.has_opened.store(true, Ordering::Relaxed);
         let (from, to) = (range.from / PAGE * PAGE, range.to.next_multiple_of(PAGE));
         set_window(file.as_fd(), range.bar, memory_type, from, to - from).map_err(|error| {
             match error.raw_os_error().map(Errno::from_raw_os_error) {
@@ -66,6 +73,7 @@ impl BarFiles for ModuleBars {
                 Some(Errno::OPNOTSUPP) => {
                     refused(format!("this kernel has no page attribute table, so {memory_type} cannot be mapped"))
                 }
+                Some(Errno::NODEV) => unbound(),
                 _ => device.os("setting the window of", path.to_owned(), error),
             }
         })?;

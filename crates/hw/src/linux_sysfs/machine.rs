@@ -29,8 +29,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 ///
 /// Each range is one region: `bar2`, or `bar2+0x1000` if several lie in one BAR.
 ///
-/// - **Plans:** as for [`HostMemory`](crate::HostMemory), with driver calls only through our module. Memory types are found by mapping each range
-///   once at opening: UC through `resourceN`, WC through `resourceN_wc`. Registers take plain 4 B accesses only.
+/// - **Plans:** as for [`HostMemory`](crate::HostMemory), with driver calls only through our module. Memory types are found
+///   by mapping each range once at opening: UC through `resourceN`, WC through `resourceN_wc`, all but WB through our
+///   module. Registers take plain 4 B accesses only.
 /// - **Mappings:** a range is mapped for one run, so that no BAR has two types at a time. The type is read back each time if
 ///   the system reports it; a run on a mapping of another type fails.
 /// - **Order:** nothing is loaded before it was stored, except by a plan that loads.
@@ -159,9 +160,10 @@ impl CardMachine {
     pub(super) fn error(&self, error: CardError) -> MachineError {
         let machine = self.name();
         match error {
-            CardError::Gone { .. } | CardError::BusError { .. } | CardError::AllOnes { .. } => {
-                MachineError::Device { machine, what: error.to_string() }
-            }
+            CardError::Gone { .. }
+            | CardError::Unbound { .. }
+            | CardError::BusError { .. }
+            | CardError::AllOnes { .. } => MachineError::Device { machine, what: error.to_string() },
             other => Unsupported { what: "this plan".to_owned(), machine, because: other.to_string() }.into(),
         }
     }
