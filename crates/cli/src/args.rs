@@ -879,10 +879,10 @@ pub struct AdviseCopyArgs {
     /// Table that 'lanemark tune' has written
     #[arg(long, value_name = "FILE")]
     pub table: PathBuf,
-    /// Bytes of one piece: a list (64,4K) or a range (64..4M*4); K is 1024
+    /// Size of each piece in bytes: a list (64,4K) or a range (64..4M*4); K is 1024
     #[arg(long, value_name = "SIZES", allow_negative_numbers = true)]
     pub sizes: SizeRange,
-    /// Numbers of pieces
+    /// Number of pieces to copy, or a list of them, such as 1,8,200; each is combined with each size
     #[arg(long, value_name = "COUNTS", value_delimiter = ',', required = true, value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub count: Vec<u32>,
     /// Direction of the copies [default: both]
@@ -904,7 +904,7 @@ pub struct TuneArgs {
     /// Time budget of a real target, in seconds; if too short, fewer sizes are in the table [default: 30]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub budget: Option<Ticks>,
-    /// The table to write
+    /// JSON file for the table of times, which 'advise copy --table' and programs read; its format: 'lanemark schema copies'
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
 }
