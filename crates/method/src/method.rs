@@ -138,7 +138,7 @@ pub enum Method {
     Launch {
         /// Number of launches per wait.
         kernels: u32,
-        /// How they are launched; absent for a call each.
+        /// The way launches are made; absent if each kernel is launched by a call.
         #[serde(default, skip_serializing_if = "LaunchBy::is_calls")]
         by: LaunchBy,
         /// Wait of the program for the end.
