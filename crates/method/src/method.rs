@@ -131,7 +131,7 @@ pub enum Method {
         direction: CopyDirection,
         /// Number of pieces.
         copies: u32,
-        /// How they are copied.
+        /// The way the pieces are copied.
         by: CopyBy,
     },
     /// Launches of an empty kernel through a runtime.
