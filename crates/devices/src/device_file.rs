@@ -108,7 +108,7 @@ pub enum InterruptKind {
 /// Interrupt of a device. Registers are offsets in the BAR of the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interrupt {
-    /// How it is sent.
+    /// Mechanism of the interrupt: MSI or MSI-X.
     pub kind: InterruptKind,
     /// Vector, counted from 0.
     pub vector: u16,
@@ -298,7 +298,12 @@ impl Rules<'_> {
                 format!("{at:#x} and {width} B are beyond the BAR of {}", format_size(len)),
             );
             let is_aligned = at.is_multiple_of(u64::from(width));
-            self.check(is_aligned, values, key, format!("{at:#x} is no multiple of register_bytes, {width}"));
+            let below = at - at % u64::from(width);
+            let message = format!(
+                "{at:#x} is no multiple of register_bytes, {width}: use {below:#x} or {:#x}",
+                below.saturating_add(u64::from(width))
+            );
+            self.check(is_aligned, values, key, message);
             // The command may show the end.
             let same = keys[..place]
                 .iter()

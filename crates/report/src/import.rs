@@ -22,7 +22,7 @@ pub fn import_table(imported: &Imported, answers: usize, on: Option<&str>, width
     lines
         .extend(left_out.iter().map(|left| wrap(&format!("left out: line {}: {}", left.line, left.because), width, 2)));
     let mut columns = vec![Column::figures("line")];
-    columns.extend(["test", "way", "device"].map(Column::words));
+    columns.extend(["test", "direction", "device"].map(Column::words));
     columns.extend(["size", "figure", "limit", "share"].map(Column::figures));
     let mut grid = Grid { columns, rows: all.iter().map(row).collect() };
     grid.drop_empty_columns();
