@@ -49,7 +49,7 @@ pub enum Command {
     Reproduce(ReproduceArgs),
     /// Fit parameters of a platform to a record, a table of measured figures or published figures
     Fit(FitArgs),
-    /// Read the output of another tool into a record, and hold its figures against the limit of a link
+    /// Read the output of another tool into a record, and compare its figures with the limit of a link
     Import(ImportArgs),
     /// List the PCIe devices of this machine, their problems and the commands that fix them; read-only
     Doctor(DoctorArgs),
@@ -614,11 +614,11 @@ pub struct FitArgs {
 #[derive(Debug, Arguments)]
 pub struct ImportArgs {
     /// The output of a tool, as it printed it, with its command line if possible; several files of one tool, such as one
-    /// per node, are held against each other
+    /// per node, are compared with each other
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
     /// Tool that printed it: nvbandwidth (text or -j), gdrcopy (copybw, copylat), bandwidthTest, osu, perftest, mlc,
-    /// fio (--output-format=json), pcm-pcie (-B -csv), wc_perf [default: found by its words]
+    /// fio (--output-format=json), pcm-pcie (-B -csv), wc_perf [default: recognised from the output]
     #[arg(long, value_name = "TOOL", value_parser = import_tool)]
     pub from: Option<ImportTool>,
     /// Link that limits the rates: a platform, its file (.toml), or the output of lspci -vvv or -xxxx of the machine
