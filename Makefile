@@ -147,7 +147,7 @@ picture: wasm ## draw the pictures of the README, docs/methods.svg and docs/repo
 fuzz: ## run each fuzz target for a minute (FUZZ_SECONDS=60), with the pinned toolchain
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) fuzz/run
 
-structures: ## fit drawn cards with a hidden mechanism: forty, and twelve of read data; takes minutes
+structures: ## fit random cards with a hidden mechanism: forty, and twelve of read data; takes minutes
 	$(CARGO) test --release --locked -p lanemark-fit --test structures -- --ignored --nocapture
 
 mutants: ## change code of wire, dma, model and sim, and count what their tests detect; takes hours

@@ -290,8 +290,8 @@ fn a_finding_is_kept_as_a_file_that_fails_in_the_same_way() {
     assert_eq!(code, Some(1), "{found}");
     let mut replayed = 0;
     for finding in found.split("FINDING ").skip(1) {
-        let shown = finding.split("\n  again: ").next().unwrap();
-        let again = finding.split("\n  again: lanemark ").nth(1).unwrap().lines().next().unwrap();
+        let shown = finding.split("\n  to repeat: ").next().unwrap();
+        let again = finding.split("\n  to repeat: lanemark ").nth(1).unwrap().lines().next().unwrap();
         let words: Vec<&str> = again.split(' ').collect();
         let (code, text) = command(folder.path(), &words);
         assert_eq!(code, Some(1), "{again}\n{text}");

@@ -1,8 +1,8 @@
 // Outstanding reads: one row for each tag, with the bytes that are still missing and a timer.
 //
 // A completion is data only if it agrees with its row in requester, status, byte count, lower address and
-// length. Otherwise its read fails, and nothing more is accepted for this tag. After a timeout a tag rests
-// for as long again, so that a late completion meets no newer read.
+// length. Otherwise its read fails, and nothing more is accepted for this tag. After a timeout a tag is not
+// used for another `timeout_clocks` clocks, so that a late completion matches no newer read.
 module tag_table #(
     parameter int TAGS = 8,
     parameter int BITS = 13   // width of an address of the memory

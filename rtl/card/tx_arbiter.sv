@@ -1,4 +1,5 @@
-// Arbiter of the TLPs of the card: completions first; a TLP that is offered is sent to its end.
+// Arbiter of the TLPs of the card. A TLP that is offered is sent to its end. If a completion and a request
+// wait, the completion is first: it can pass a write that no register has reported (rtl/README.md, Order of TLPs).
 module tx_arbiter (
     input  logic        clk,
     input  logic        rst,

@@ -206,7 +206,7 @@ fn no_driver_no_device_and_a_missing_function_are_three_messages() {
     refused(
         none.path(),
         &[],
-        &["no CUDA driver on this machine: ", "libcuda.so.1 belongs to the driver of NVIDIA GPUs"],
+        &["no CUDA driver on this machine: ", "install the NVIDIA driver, which contains libcuda.so.1"],
     );
     let whole = compiled(None);
     refused(

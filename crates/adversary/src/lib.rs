@@ -1,4 +1,4 @@
-//! A partner for a device under test: a root complex with host memory that misbehaves by plan.
+//! A partner for a device under test: a root complex with host memory, legal but demanding, or with injected faults.
 //!
 //! The device is a [`Dut`]: one stream of TLPs in each direction, clock by clock. A [`Case`] is
 //! computed from a seed: transfers, and a [`Situation`] around each. [`run`] makes the transfers as a

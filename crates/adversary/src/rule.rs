@@ -87,7 +87,7 @@ pub const RULES: [RuleRow; 34] = [
         Rule::CompletionMismatch,
         "completion_mismatch",
         "2.3.2",
-        "a completion that contradicts its request is no data",
+        "data of a completion that contradicts its request are discarded",
     ),
     row(Rule::FailedStatus, "failed_status", "2.3.2", "a completion with an error status fails its transfer"),
     row(Rule::Poison, "poison", "2.7.2.2", "poisoned data are not used as good data"),

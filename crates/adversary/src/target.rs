@@ -48,7 +48,7 @@ impl Target {
             return Err(TargetError(what));
         };
         if !TIMEOUT_CLOCKS.contains(&u64::from(timeout_clocks)) {
-            return Err(TargetError(format!("a timeout of {timeout_clocks} clocks; use 256 to 1048576")));
+            return Err(TargetError(format!("timeout_clocks is {timeout_clocks}: it must be 256 to 1048576")));
         }
         let storage = device.harmless.iter().find(|range| range.kind == "storage" && range.to - range.from >= 64);
         let is_wide = device.bars.iter().any(|bar| bar.len_bytes > 1 << 24);

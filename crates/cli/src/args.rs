@@ -49,7 +49,7 @@ pub enum Command {
     Reproduce(ReproduceArgs),
     /// Fit parameters of a platform to a record, a table of measured figures or published figures
     Fit(FitArgs),
-    /// Read the output of another tool into a record, and hold its figures against the limit of a link
+    /// Read the output of another tool into a record, and compare its figures with the limit of a link
     Import(ImportArgs),
     /// List the PCIe devices of this machine, their problems and the commands that fix them; read-only
     Doctor(DoctorArgs),
@@ -61,7 +61,7 @@ pub enum Command {
     Unbind(UnbindArgs),
     /// Show each TLP and each stall of one transfer on a simulated platform, or print a capture of TLPs
     Trace(TraceArgs),
-    /// Test a DMA engine in SystemVerilog: a root complex that misbehaves by plan, and a check of every TLP and byte
+    /// Test a DMA engine in SystemVerilog with a legal but demanding root complex, or with faults, and check every TLP and byte
     FuzzRtl(FuzzRtlArgs),
     /// Print the configuration space of a simulated platform in the format of lspci -xxxx
     Lspci(LspciArgs),
@@ -100,28 +100,29 @@ pub struct ListArgs {
 
 #[derive(Debug, Arguments)]
 pub struct FuzzRtlArgs {
-    /// The device: a shared library with the functions of rtl/lanemark_dut.h, which rtl/build makes; its code is run
+    /// Design under test: a shared library with the functions of rtl/lanemark_dut.h, built by rtl/build; the command executes its code
     #[arg(value_name = "LIBRARY")]
     pub library: PathBuf,
-    /// How a transfer is started and its end is seen: a device file, such as rtl/card.toml
+    /// Device file with the registers that start a transfer and show its end, such as rtl/card.toml
     #[arg(long, value_name = "FILE")]
     pub device: String,
-    /// Range of seeds; each is one run with its own transfers and situations
+    /// Range of seeds, TO not included; each seed is one run with its own transfers and situations
     #[arg(long, value_name = "FROM..TO", default_value = "0..100", value_parser = seeds)]
     pub seeds: std::ops::Range<u64>,
-    /// Break the rules as well: wrong, poisoned, unexpected, late and missing completions, function-level resets
+    /// Also inject faults: completions that are wrong, malformed, poisoned, unexpected, duplicate, late or missing, error statuses,
+    /// and function-level resets
     #[arg(long)]
     pub illegal: bool,
-    /// Completion timeout that the device is given, in clocks
+    /// Completion timeout of the design in clocks (its input timeout_clocks), 256 to 1048576
     #[arg(long, value_name = "CLOCKS", default_value_t = 2048)]
     pub timeout_clocks: u32,
-    /// Longest time of one clock of the design, in seconds; after it, the command reports 'hang' and ends
+    /// Watchdog: longest run time of one clock of the design, in seconds; a longer one is the finding 'hang' and ends the command
     #[arg(long, value_name = "SECONDS", default_value = "10")]
     pub hang_after_s: std::num::NonZeroU16,
     /// Number of threads [default: one per core]
     #[arg(long, value_name = "COUNT")]
     pub threads: Option<std::num::NonZeroU8>,
-    /// Run the case of this file once: a .toml file that --output wrote
+    /// Run one stored case instead of seeds: a .toml file that --output wrote
     #[arg(long, value_name = "FILE", conflicts_with_all = ["seeds", "illegal", "timeout_clocks", "threads"])]
     pub replay: Option<PathBuf>,
     /// Write the shortest run of each finding into this folder: seed-N-RULE.toml for --replay, and its TLPs, seed-N-RULE.pcapng
@@ -614,11 +615,11 @@ pub struct FitArgs {
 #[derive(Debug, Arguments)]
 pub struct ImportArgs {
     /// The output of a tool, as it printed it, with its command line if possible; several files of one tool, such as one
-    /// per node, are held against each other
+    /// per node, are compared with each other
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
     /// Tool that printed it: nvbandwidth (text or -j), gdrcopy (copybw, copylat), bandwidthTest, osu, perftest, mlc,
-    /// fio (--output-format=json), pcm-pcie (-B -csv), wc_perf [default: found by its words]
+    /// fio (--output-format=json), pcm-pcie (-B -csv), wc_perf [default: recognised from the output]
     #[arg(long, value_name = "TOOL", value_parser = import_tool)]
     pub from: Option<ImportTool>,
     /// Link that limits the rates: a platform, its file (.toml), or the output of lspci -vvv or -xxxx of the machine
@@ -879,10 +880,10 @@ pub struct AdviseCopyArgs {
     /// Table that 'lanemark tune' has written
     #[arg(long, value_name = "FILE")]
     pub table: PathBuf,
-    /// Bytes of one piece: a list (64,4K) or a range (64..4M*4); K is 1024
+    /// Size of each piece in bytes: a list (64,4K) or a range (64..4M*4); K is 1024
     #[arg(long, value_name = "SIZES", allow_negative_numbers = true)]
     pub sizes: SizeRange,
-    /// Numbers of pieces
+    /// Number of pieces to copy, or a list of them, such as 1,8,200; each is combined with each size
     #[arg(long, value_name = "COUNTS", value_delimiter = ',', required = true, value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub count: Vec<u32>,
     /// Direction of the copies [default: both]
@@ -904,7 +905,7 @@ pub struct TuneArgs {
     /// Time budget of a real target, in seconds; if too short, fewer sizes are in the table [default: 30]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub budget: Option<Ticks>,
-    /// The table to write
+    /// JSON file for the table of times, which 'advise copy --table' and programs read; its format: 'lanemark schema copies'
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
 }

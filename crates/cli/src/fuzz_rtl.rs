@@ -29,7 +29,7 @@ pub fn fuzz_rtl(args: &FuzzRtlArgs) -> Result<(), Failure> {
         target.timeout_clocks = file.timeout_clocks;
     }
     if let Some(folder) = args.output.as_deref().filter(|folder| !folder.is_dir()) {
-        return Err(Failure::Usage(format!("--output {} is no folder; make it first", folder.display())));
+        return Err(Failure::Usage(format!("--output {}: not a directory; create it first", folder.display())));
     }
     let limit = Duration::from_secs(args.hang_after_s.get().into());
     let watchdog =
@@ -58,7 +58,7 @@ fn end_of(hang: &Hang) {
 fn case_file(path: &Path, target: &Target) -> Result<CaseFile, Failure> {
     let name = path.display().to_string();
     let bytes = read_file(path, input::CASE).map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
-    let text = String::from_utf8(bytes).map_err(|_| Failure::Usage(format!("{name}: is no text in UTF-8")))?;
+    let text = String::from_utf8(bytes).map_err(|_| Failure::Usage(format!("{name}: not UTF-8 text")))?;
     CaseFile::parse(&name, &text, target).map_err(|error| usage(&error))
 }
 
@@ -137,7 +137,7 @@ fn print(args: &FuzzRtlArgs, summary: &Summary) -> Result<(), Failure> {
         writeln!(out, "never tried: {}", names.join(", "))?;
     }
     if !args.illegal {
-        writeln!(out, "not asked: illegal situations (--illegal)")?;
+        writeln!(out, "faults were not injected; add --illegal")?;
     }
     let Summary { seeds, tlps, clocks, failures, .. } = summary;
     writeln!(out, "{seeds} seeds, {tlps} TLPs, {clocks} clocks, {} rules broken", failures.len())?;
@@ -168,7 +168,7 @@ fn described(args: &FuzzRtlArgs, broken: &Broken) -> String {
             if args.illegal { " --illegal" } else { "" }
         ),
     };
-    lines.push(format!("  again: {again}\n\n"));
+    lines.push(format!("  to repeat: {again}\n\n"));
     lines.join("\n")
 }
 

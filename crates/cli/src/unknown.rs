@@ -132,7 +132,7 @@ fn print(out: &mut impl Write, name: &str, filled: &Filled, width: Option<u16>) 
         if !is_compared {
             writeln!(
                 out,
-                "  {key} = {chosen}, as assumed: {others} was not compared, because a short fit with it was no better"
+                "  {key} = {chosen}, as assumed: {others} was not tried in a full fit, because a short fit was no better"
             )?;
         } else if is_other {
             writeln!(out, "  {key} = {chosen}, not {assumed} as assumed: clearly better at held-out figures")?;

@@ -108,7 +108,7 @@ pub enum InterruptKind {
 /// Interrupt of a device. Registers are offsets in the BAR of the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interrupt {
-    /// How it is sent.
+    /// Mechanism of the interrupt: MSI or MSI-X.
     pub kind: InterruptKind,
     /// Vector, counted from 0.
     pub vector: u16,
@@ -298,13 +298,18 @@ impl Rules<'_> {
                 format!("{at:#x} and {width} B are beyond the BAR of {}", format_size(len)),
             );
             let is_aligned = at.is_multiple_of(u64::from(width));
-            self.check(is_aligned, values, key, format!("{at:#x} is no multiple of register_bytes, {width}"));
+            let below = at - at % u64::from(width);
+            let message = format!(
+                "{at:#x} is no multiple of register_bytes, {width}: use {below:#x} or {:#x}",
+                below.saturating_add(u64::from(width))
+            );
+            self.check(is_aligned, values, key, message);
             // The command may show the end.
             let same = keys[..place]
                 .iter()
                 .find(|other| values.some_number(other) == Some(at) && **other != "command_register");
             if let Some(other) = same {
-                self.broken(values, key, format!("{at:#x} is {other}, too"));
+                self.broken(values, key, format!("{at:#x} is also {other}: give each register its own offset"));
             }
         }
     }
@@ -334,8 +339,8 @@ impl Rules<'_> {
             "to_device_command",
             format!("commands are wider than a register of {width} B"),
         );
-        self.check(engine.to_device != engine.to_host, values, "to_host_command", "is to_device_command, too");
-        self.check(engine.done_mask != 0, values, "done_mask", "must have a bit: 0 is always done");
+        self.check(engine.to_device != engine.to_host, values, "to_host_command", "equals to_device_command; each direction needs its own command");
+        self.check(engine.done_mask != 0, values, "done_mask", "must not be 0: with no bit to compare, a transfer is always done");
         self.check(engine.done_value & !engine.done_mask == 0, values, "done_value", "has bits outside done_mask");
         if engine.with_interrupt.is_some() {
             self.check(has_interrupt, values, "interrupt_command", "needs a section [interrupt]");
@@ -460,7 +465,7 @@ mod tests {
             ),
             ("done_mask = 0x1", "done_mask = 0x0", "done_mask = 0x3", "0 is always done"),
             ("done_value = 0x0", "done_value = 0x2", "done_value = 0x1", "bits outside done_mask"),
-            ("to_host_command = 0x3", "to_host_command = 0x1", "to_host_command = 0x2", "is to_device_command, too"),
+            ("to_host_command = 0x3", "to_host_command = 0x1", "to_host_command = 0x2", "equals to_device_command; each direction needs its own command"),
             ("most_bytes = \"2KiB\"", "most_bytes = 4097", "most_bytes = 4096", "beyond memory_bytes, 4KiB"),
             ("alignment_bytes = 1", "alignment_bytes = 3", "alignment_bytes = 4", "power of two"),
             (

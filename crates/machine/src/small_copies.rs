@@ -20,7 +20,7 @@ pub struct SmallCopies {
     pub bytes: u64,
     /// Number of pieces; at least 1.
     pub count: u32,
-    /// How they are copied.
+    /// The way the pieces are copied.
     pub by: CopyBy,
 }
 

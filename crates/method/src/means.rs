@@ -101,7 +101,7 @@ pub enum Table {
     Nothing,
     /// A page table in memory, with invalidation of the IOTLB.
     InMemory,
-    /// That of the real IOMMU, by the operating system.
+    /// The table of the real IOMMU, written by the operating system.
     Iommu,
 }
 
@@ -133,7 +133,7 @@ impl Table {
 pub enum Invalidation {
     /// At each unmap.
     Strict,
-    /// When [`Invalidation::QUEUE`] entries are queued, all together.
+    /// All queued entries together, when there are [`Invalidation::QUEUE`] of them.
     Deferred,
 }
 

@@ -131,14 +131,14 @@ pub enum Method {
         direction: CopyDirection,
         /// Number of pieces.
         copies: u32,
-        /// How they are copied.
+        /// The way the pieces are copied.
         by: CopyBy,
     },
     /// Launches of an empty kernel through a runtime.
     Launch {
         /// Number of launches per wait.
         kernels: u32,
-        /// How they are launched; absent for a call each.
+        /// The way launches are made; absent if each kernel is launched by a call.
         #[serde(default, skip_serializing_if = "LaunchBy::is_calls")]
         by: LaunchBy,
         /// Wait of the program for the end.

@@ -388,7 +388,7 @@ section! {
         width_lanes: u32 = Kind::OneOf(&[1, 2, 4, 8, 12, 16, 32]);
         /// Upstream link: from the last bit of a packet sent until the packet is received.
         link_latency_ns: Ticks = Kind::Ns(1e9), unknown 1.0 to 1000.0;
-        /// When it starts to forward a TLP.
+        /// Time at which the switch starts to forward a TLP.
         forwarding: Forwarding = Kind::Choice(Forwarding::WORDS), default "\"cut_through\"" because "the mode for which vendors state latencies";
         /// Forwarding latency: from the header received (cut-through) or the last bit received (store-and-forward)
         /// until the first bit is sent.

@@ -291,7 +291,7 @@ pub struct PathPart {
 pub struct Sensitivity {
     /// Path of the parameter: `dma.tags`.
     pub key: String,
-    /// Its value, in the unit of the key.
+    /// Value of the parameter before the change, in the unit of the key.
     pub value: f64,
     /// The value to which it was changed: twice, half, or the next one that the key takes.
     pub changed_to: f64,

@@ -138,7 +138,7 @@ pub struct Function {
     pub mrrs_bytes: Fact<u32>,
     /// Largest number of outstanding reads: 32, 256 or 768.
     pub tags: Fact<u16>,
-    /// Its base address registers.
+    /// Base address registers of the function.
     pub bars: Fact<Vec<Bar>>,
     /// Capabilities with every readable field; empty unless fields are requested.
     pub capabilities: Vec<Capability>,

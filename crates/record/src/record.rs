@@ -88,7 +88,7 @@ pub struct Target {
     pub origins: Option<Origins>,
     /// The device, its accessed ranges and its state; absent unless a real card was measured.
     pub card: Option<Card>,
-    /// Its links, those of switches first; empty if unknown.
+    /// Links of the target, those of switches first; empty if unknown.
     #[serde(default)]
     pub links: Vec<Link>,
     /// The device of a runtime and its software; absent for other targets.
@@ -174,9 +174,9 @@ pub struct Advice {
     pub size_bytes: u64,
     /// The best method.
     pub method: Method,
-    /// Its delivered rate.
+    /// Delivered rate of the best method.
     pub delivered_rate_bytes_per_s_median: f64,
-    /// That rate over the rate of the slowest method.
+    /// Delivered rate of the best method divided by that of the slowest.
     pub times_the_slowest: f64,
     /// The reason, in one sentence.
     pub reason: String,

@@ -35,7 +35,7 @@ pub enum DeviceKind {
 pub struct Software {
     /// The runtime (OpenCL: platform).
     pub platform_name: String,
-    /// Its version.
+    /// Version of the runtime.
     pub platform_version: String,
     /// The device.
     pub device_name: String,

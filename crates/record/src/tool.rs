@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tool {
-    /// Its name.
+    /// Name of the program.
     pub name: String,
-    /// Its version.
+    /// Version of the program.
     pub version: String,
 }

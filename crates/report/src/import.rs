@@ -22,7 +22,7 @@ pub fn import_table(imported: &Imported, answers: usize, on: Option<&str>, width
     lines
         .extend(left_out.iter().map(|left| wrap(&format!("left out: line {}: {}", left.line, left.because), width, 2)));
     let mut columns = vec![Column::figures("line")];
-    columns.extend(["test", "way", "device"].map(Column::words));
+    columns.extend(["test", "direction", "device"].map(Column::words));
     columns.extend(["size", "figure", "limit", "share"].map(Column::figures));
     let mut grid = Grid { columns, rows: all.iter().map(row).collect() };
     grid.drop_empty_columns();
@@ -30,12 +30,12 @@ pub fn import_table(imported: &Imported, answers: usize, on: Option<&str>, width
     let mut lines = vec!["Does this look right?".to_owned()];
     if on.is_none() {
         let text =
-            "  no link is known: --on PLATFORM or --on LSPCI.txt names one, and rates are held against its limit";
+            "  the link is unknown, so rates have no limit: name it with --on PLATFORM or --on LSPCI.txt";
         lines.push(wrap(text, width, 4));
     }
     if findings.is_empty() {
         let count = all.iter().filter(|figure| figure.limit_bytes_per_s.is_some()).count();
-        let text = format!("  nothing remarkable; {} held against a limit", figures::counted(count, "figure"));
+        let text = format!("  no finding; {} compared with a limit", figures::counted(count, "figure"));
         lines.push(wrap(&text, width, 4));
     }
     for finding in findings {

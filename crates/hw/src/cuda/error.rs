@@ -8,7 +8,7 @@ use lanemark_units::format_size;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CudaError {
     /// The driver's library is not installed, or cannot be loaded.
-    #[error("no CUDA driver on this machine: {0}; the library libcuda.so.1 belongs to the driver of NVIDIA GPUs")]
+    #[error("no CUDA driver on this machine: {0}: install the NVIDIA driver, which contains libcuda.so.1")]
     NoDriver(String),
     /// The driver lacks a function.
     #[error(
