@@ -39,9 +39,11 @@ const SCREENING: [(usize, usize); 3] = [(usize::MAX, 1), (48, 2), (24, 4)];
 /// A structure must reduce the mean error of the held-out figures to this share.
 const BETTER: f64 = 0.85;
 
-/// Error of a held-out figure from which on it is not predicted, and relative difference of two such errors that are alike.
+/// Error of a held-out figure from which on it is not predicted.
 const MISSED_PERCENT: f64 = 10.0;
-const ALIKE: f64 = 0.5;
+
+/// Share of such an error below which another one is clearly smaller.
+const CLEARLY_SMALLER: f64 = 0.5;
 
 /// Structures with one more mechanism: about as many combinations as [`MECHANISMS`] have.
 const STRUCTURES: f64 = 150.0;
@@ -167,8 +169,8 @@ fn mean(errors: &[f64]) -> f64 {
 /// Whether the errors `found` are clearly smaller than `before`, figure by figure: their mean is at most this share, and the
 /// mean of the differences is more than its standard error.
 ///
-/// A figure that alone determines a number is predicted by neither structure when it is held out: without it, the others
-/// are compared.
+/// A figure that alone determines a number is predicted by neither structure when it is held out, and chance decides which
+/// one misses it by more: without it, the others are compared.
 fn is_better(before: &[f64], found: &[f64], share: f64) -> bool {
     let (before, found): (Vec<f64>, Vec<f64>) =
         before.iter().zip(found).filter(|(before, found)| !is_of_neither(**before, **found)).unzip();
@@ -176,10 +178,9 @@ fn is_better(before: &[f64], found: &[f64], share: f64) -> bool {
     mean(&found) <= share * mean(&before) && gain > error
 }
 
-/// Whether two structures miss a figure alike.
+/// Whether a figure is predicted by neither of two structures, and not clearly better by the new one.
 fn is_of_neither(before_percent: f64, found_percent: f64) -> bool {
-    let is_missed = before_percent.min(found_percent) > MISSED_PERCENT;
-    is_missed && (before_percent - found_percent).abs() < ALIKE * before_percent
+    before_percent.min(found_percent) > MISSED_PERCENT && found_percent > CLEARLY_SMALLER * before_percent
 }
 
 /// Mean of the differences between the errors of the same figures, and its standard error.
@@ -565,10 +566,12 @@ mod tests {
         let before = [1.0, 1.0, 1.0, 1.0];
         assert!(is_better(&before, &[0.849, 0.85, 0.85, 0.85], BETTER));
         assert!(!is_better(&before, &[0.851, 0.85, 0.85, 0.85], BETTER));
-        // Figures that both miss by more than 10 %, one by less than 1.5 times the other, are no evidence.
+        // Figures that both miss by more than 10 % are no evidence, unless the new error is half as large.
         let missed = [30.0, 1.0, 1.0, 1.0, 1.0];
-        assert!(is_better(&missed, &[44.0, 0.849, 0.85, 0.85, 0.85], BETTER));
-        assert!(!is_better(&missed, &[46.0, 0.849, 0.85, 0.85, 0.85], BETTER));
+        assert!(is_better(&missed, &[90.0, 0.849, 0.85, 0.85, 0.85], BETTER));
+        assert!(!is_better(&missed, &[15.1, 1.0, 1.0, 1.0, 1.0], BETTER));
+        assert!(!is_better(&missed, &[15.1, 0.851, 0.85, 0.85, 0.85], BETTER));
+        assert!(is_better(&[30.0, 30.0], &[15.0, 14.9], BETTER));
         assert!(!is_better(&[9.0, 1.0, 1.0, 1.0, 1.0], &[9.0, 0.849, 0.85, 0.85, 0.85], BETTER));
         // One figure alone: the mean difference is its standard error.
         assert!(!is_better(&before, &[1.0, 1.0, 1.01, 0.0], BETTER));
