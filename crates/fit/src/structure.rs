@@ -51,6 +51,9 @@ const STRUCTURES: f64 = 150.0;
 /// A mechanism must reduce the sum of squares to this share, or it is not tried.
 const PROMISING: f64 = 0.97;
 
+/// Logarithm of the ratio of two figures below which they are the same: a tenth of the noise of most measurements.
+const SAME_FIGURE: f64 = 1e-3;
+
 /// Relative difference of two sums of squares below which two mechanisms have the same effect.
 const SAME: f64 = 1e-9;
 
@@ -65,6 +68,8 @@ pub struct Contender {
     pub errors_percent: Vec<f64>,
     /// Whether it is the chosen structure.
     pub is_chosen: bool,
+    /// Whether it gives all figures as the chosen structure does, so that they do not tell which one the card has.
+    pub is_like_chosen: bool,
 }
 
 impl Contender {
@@ -95,6 +100,8 @@ struct Added {
 #[derive(Clone)]
 struct Trial {
     added: Vec<Added>,
+    /// Mechanisms with the same effect on all figures as the one that was added last.
+    instead: Vec<Added>,
     problem: FitData,
     facts: Facts,
     /// Start, or best values, of the keys of `problem`.
@@ -121,7 +128,8 @@ pub(crate) fn search(problem: &FitData) -> Option<Structure> {
     }
     let facts = problem.facts().ok()?;
     let values = by_formulas(problem)?;
-    let (mut best, mut errors) = Trial { added: Vec::new(), problem: problem.clone(), facts, values }.judged()?;
+    let (mut best, mut errors) =
+        Trial { added: Vec::new(), instead: Vec::new(), problem: problem.clone(), facts, values }.judged()?;
     let mut compared = vec![(best.clone(), errors.clone())];
     for _ in 0..MOST_ROUNDS {
         let better_by = |share: f64, tried: Vec<(Trial, Vec<f64>)>| {
@@ -147,13 +155,15 @@ pub(crate) fn search(problem: &FitData) -> Option<Structure> {
         compared.push((trial.clone(), found.clone()));
         (best, errors) = (trial, found);
     }
-    let chosen = best.contender(errors, true);
+    let chosen = best.contender(errors);
+    let of_chosen = best.residuals(&best.problem, &best.values).ok()?;
     let mut contenders: Vec<Contender> = Vec::new();
     compared.sort_by(|one, other| mean(&one.1).total_cmp(&mean(&other.1)));
     for (trial, errors) in compared {
         // Two orders of adding mechanisms can give the same structure.
-        let mut contender = trial.contender(errors, false);
+        let mut contender = trial.contender(errors);
         contender.is_chosen = (&contender.set, &contender.fitted) == (&chosen.set, &chosen.fitted);
+        contender.is_like_chosen = !contender.is_chosen && trial.gives(&of_chosen);
         if contenders.iter().all(|other| (&other.set, &other.fitted) != (&contender.set, &contender.fitted)) {
             contenders.push(contender);
         }
@@ -197,14 +207,20 @@ impl Trial {
         self.problem.predictions() >= MOST_PREDICTIONS
     }
 
-    fn contender(&self, errors_percent: Vec<f64>, is_chosen: bool) -> Contender {
+    /// Whether the formulas give all figures with these residuals.
+    fn gives(&self, residuals: &[f64]) -> bool {
+        let own = self.residuals(&self.problem, &self.values);
+        own.is_ok_and(|own| own.iter().zip(residuals).all(|(one, other)| (one - other).abs() < SAME_FIGURE))
+    }
+
+    fn contender(&self, errors_percent: Vec<f64>) -> Contender {
         let mut set: Vec<(String, f64)> = Vec::new();
         for (key, value) in self.added.iter().flat_map(|added| &added.set) {
             set.retain(|(other, _)| other != key);
             set.push(((*key).to_owned(), *value));
         }
         let fitted = self.added.iter().filter_map(|added| Some(added.time?.to_owned())).collect();
-        Contender { set, fitted, errors_percent, is_chosen }
+        Contender { set, fitted, errors_percent, is_chosen: false, is_like_chosen: false }
     }
 
     /// Whether this trial follows all figures better than `before` by more than the best of many structures would by
@@ -316,6 +332,7 @@ impl Trial {
     fn without(&self, place: usize) -> Option<Trial> {
         let mut trial = self.clone();
         let removed = trial.added.remove(place);
+        trial.instead.clear();
         for (key, _) in removed.set {
             // Another mechanism may have set the key before.
             let set = trial.added.iter().rev().flat_map(|added| &added.set);
@@ -348,6 +365,7 @@ impl Trial {
             next.values.push(value);
         }
         next.added.push(Added { set: set.to_vec(), time: time.map(|(key, _)| key) });
+        next.instead.clear();
         next.facts = next.problem.facts().ok()?;
         Some(next)
     }
@@ -372,7 +390,15 @@ fn extended(from: &Trial, compared: &mut Vec<(Trial, Vec<f64>)>) -> Vec<(Trial, 
         return Vec::new();
     }
     let tried: Vec<(Trial, Vec<f64>)> = promising(from).into_iter().filter_map(Trial::judged).collect();
-    compared.extend(tried.iter().cloned());
+    for (trial, errors) in &tried {
+        compared.push((trial.clone(), errors.clone()));
+        for instead in &trial.instead {
+            let mut other = trial.clone();
+            other.added.pop();
+            other.added.push(instead.clone());
+            compared.push((other, errors.clone()));
+        }
+    }
     tried
 }
 
@@ -432,7 +458,11 @@ fn promising(best: &Trial) -> Vec<Trial> {
         order(&mut tried);
     }
     // Two mechanisms with the same effect on all figures cannot be told apart by them: the first one stands for both.
-    tried.dedup_by(|later, first| later.1 != first.1 && (later.0 - first.0).abs() <= SAME * first.0);
+    tried.dedup_by(|later, first| {
+        let is_same = later.1 != first.1 && (later.0 - first.0).abs() <= SAME * first.0;
+        first.2.instead.extend(later.2.added.last().filter(|_| is_same).cloned());
+        is_same
+    });
     let mut of_mechanism = [0; MECHANISMS.len()];
     tried.retain(|(left, number, _)| {
         of_mechanism[*number] += 1;
