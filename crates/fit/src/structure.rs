@@ -54,6 +54,9 @@ const PROMISING: f64 = 0.97;
 /// Logarithm of the ratio of two figures below which they are the same: a tenth of the noise of most measurements.
 const SAME_FIGURE: f64 = 1e-3;
 
+/// Ratio of the counts that are tried one after the other.
+const HALF_AN_OCTAVE: f64 = std::f64::consts::SQRT_2;
+
 /// Relative difference of two sums of squares below which two mechanisms have the same effect.
 const SAME: f64 = 1e-9;
 
@@ -296,7 +299,9 @@ impl Trial {
         let starts = [self.values.clone(), without_limit];
         let fitted = |trial: &Trial| {
             let ends = starts.iter().filter_map(|start| trial.fitted_whole(&trial.problem, start));
-            Some(ends.min_by(|one, other| one.1.total_cmp(&other.1))?.0)
+            let (values, left) = ends.min_by(|one, other| one.1.total_cmp(&other.1))?;
+            let other = trial.with_other_count(&values).and_then(|start| trial.fitted_whole(&trial.problem, &start));
+            Some(other.filter(|(_, other)| *other < left).map_or(values, |(values, _)| values))
         };
         self.values = fitted(&self)?;
         if self.problem.correct_both(&self.facts, &self.values).ok()? {
@@ -304,6 +309,27 @@ impl Trial {
         }
         let errors = self.held_out_errors()?;
         Some((self, errors))
+    }
+
+    /// `values` with another value of one count that clearly reduces the sum of squares, the others unchanged.
+    ///
+    /// A count that is not the limit of any figure has no effect, so that a search does not change it.
+    fn with_other_count(&self, values: &[f64]) -> Option<Vec<f64>> {
+        let left = |values: &[f64]| {
+            self.residuals(&self.problem, values).map_or(f64::INFINITY, |left| sum_of_squares(&left, None))
+        };
+        let of_keys = self.problem.parameters().into_iter().zip(self.problem.grids()).enumerate();
+        let counts = of_keys.filter(|(_, (_, grid))| grid.is_some()).flat_map(|(place, (parameter, _))| {
+            let smaller = std::iter::successors(Some(parameter.high), |count| Some(count / HALF_AN_OCTAVE));
+            smaller.take_while(move |count| *count >= parameter.low).map(move |count| (place, count))
+        });
+        let tried = counts.map(|(place, count)| {
+            let mut other = values.to_vec();
+            other[place] = count;
+            (left(&other), other)
+        });
+        let (least, other) = tried.min_by(|one, other| one.0.total_cmp(&other.0))?;
+        (least < PROMISING * left(values)).then_some(other)
     }
 
     /// This trial with figures of both directions corrected by the simulation at its own values, and its held-out errors; `None`
