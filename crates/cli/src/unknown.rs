@@ -214,10 +214,14 @@ fn print_contenders(out: &mut impl Write, contenders: &[Contender]) -> Result<()
     writeln!(out, "structures compared, each by its errors at figures that were not fitted:")?;
     for (place, contender) in contenders.iter().enumerate() {
         let is_file = contender.set.is_empty() && contender.fitted.is_empty();
-        if place >= PRINTED && !is_file && !contender.is_chosen {
+        if place >= PRINTED && !is_file && !contender.is_chosen && !contender.is_like_chosen {
             continue;
         }
-        let chosen = if contender.is_chosen { ", chosen" } else { "" };
+        let chosen = match contender {
+            Contender { is_chosen: true, .. } => ", chosen",
+            Contender { is_like_chosen: true, .. } => ", gives the same figures as the chosen one",
+            _ => "",
+        };
         let (median, mean) = (contender.median_percent(), contender.mean_percent());
         writeln!(out, "  {}: median {median:.1} %, mean {mean:.1} %{chosen}", in_keys(contender))?;
     }
@@ -299,6 +303,7 @@ pub fn fit_json(name: &str, filled: &Filled) -> serde_json::Value {
             "held_out_median_percent": contender.median_percent(),
             "held_out_mean_percent": contender.mean_percent(),
             "is_chosen": contender.is_chosen,
+            "is_like_chosen": contender.is_like_chosen,
         })).collect::<Vec<_>>(),
         "patterns": filled.patterns.iter().map(|pattern| json!({
             "of": pattern.of,

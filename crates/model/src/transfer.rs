@@ -62,6 +62,7 @@ use crate::prediction::Prediction;
 use kept::Kept;
 use lanemark_machine::{Plan, Transfer, Verb, Writer};
 use lanemark_platform::Platform;
+use lanemark_units::Ticks;
 use way::Way;
 
 /// Whether a card of these transfers keeps requesting translations, because its cache is too small for all their
@@ -107,33 +108,43 @@ pub(crate) fn predict(
     let start = way.dma.start_ns.value.as_ns() + if one_by_one { 0.0 } else { queue_ns };
     let (largest, last) = if one_by_one {
         // Most transfers of a window have the same terms.
-        let (mut earlier, period) = (Kept::default(), way.period());
-        let places = transfer.window.places(transfer.bytes);
-        let mut of_period: Vec<Option<Largest>> = vec![None; period.unwrap_or(0) as usize];
+        let mut earlier = Kept::default();
         let mut terms = |nth: u64| -> Option<Largest> {
-            let place = period.map(|period| (nth % places % period) as usize);
-            if let Some(known) = place.and_then(|place| of_period[place]) {
-                return Some(known);
-            }
             let alike = way.alike(nth);
-            let found = match earlier.find(alike) {
-                Some(known) => known,
-                None => earlier.keep(alike, way.terms(&way.sum(nth, 1)?, 1.0).times(1.0, queue_ns)),
-            };
-            if let Some(place) = place {
-                of_period[place] = Some(found);
+            if let Some(known) = earlier.find(alike) {
+                return Some(*known);
             }
+            let found = way.terms(&way.sum(nth, 1)?, 1.0).times(1.0, queue_ns);
+            earlier.keep(alike, found);
             Some(found)
         };
         let mut sum = terms(0)?;
-        for nth in 1..taken_apart {
-            sum = sum.then(&terms(nth)?);
+        match way.period() {
+            Some(period) => {
+                // Number of those among the first transfers of a window that are like transfer `nth`.
+                let of_first = |transfers: u64, nth: u64| transfers / period + u64::from(transfers % period > nth);
+                let places = transfer.window.places(transfer.bytes);
+                let times = |nth| taken_apart / places * of_first(places, nth) + of_first(taken_apart % places, nth);
+                sum = sum.times(times(0) as f64, 0.0);
+                for nth in (1..period).filter(|nth| times(*nth) > 0) {
+                    sum = sum.then(&terms(nth)?.times(times(nth) as f64, 0.0));
+                }
+            }
+            None => {
+                for nth in 1..taken_apart {
+                    sum = sum.then(&terms(nth)?);
+                }
+            }
         }
         // Data that remain in a FIFO at the end of a transfer are there at the start of the next.
-        let all = way.sum(0, taken_apart)?;
-        let queued = (Bound::Queue, scale * all.queued.as_ns() - all.ahead.as_ns());
-        let taken = (scale * all.requests as f64 - 1.0) * way.root_pace().as_ns() + all.besides_memory.as_ns();
-        let over_all = Largest::of([queued, (Bound::RootComplex, taken)]);
+        let over_all = if platform.fifos.is_some() || way.root_pace() > Ticks::ZERO {
+            let all = way.sum(0, taken_apart)?;
+            let queued = (Bound::Queue, scale * all.queued.as_ns() - all.ahead.as_ns());
+            let taken = (scale * all.requests as f64 - 1.0) * way.root_pace().as_ns() + all.besides_memory.as_ns();
+            Largest::of([queued, (Bound::RootComplex, taken)])
+        } else {
+            Largest::of([])
+        };
         (sum.times(scale, 0.0).or(over_all), way.sum(taken_apart - 1, 1)?)
     } else {
         let sum = way.sum(0, taken_apart)?;

@@ -1,12 +1,12 @@
 //! Sums over runs of transfers.
 
-use super::alike::AlikePiece;
+use super::alike::AlikeRequest;
 use super::kept::Kept;
-use super::packets::Packets;
 use super::sum::Sum;
-use super::way::{MOST_PIECES, PAGE, Piece, Way};
+use super::way::{MOST_PIECES, PAGE, Way};
 use lanemark_machine::Verb;
 use lanemark_units::Ticks;
+use lanemark_wire::Chunk;
 use std::ops::Range;
 
 /// Requests whose times are added without overflow: a millisecond each is five hours.
@@ -68,6 +68,14 @@ impl Way<'_> {
 
     /// Sums over `transfers` transfers, from number `first` on.
     pub(super) fn sum(&self, first: u64, transfers: u64) -> Option<Sum> {
+        let whole = |sum: Sum, busiest: Ticks| {
+            let others = sum.engine - sum.first_engine;
+            Sum { beyond: others - sum.least_engine * (sum.requests - 1), busiest, ..sum }
+        };
+        if transfers == 1 {
+            let sum = self.sum_of_one(first, &mut Kept::default())?;
+            return Some(whole(sum, sum.engine));
+        }
         let mut sum: Option<Sum> = None;
         let mut of_channel = vec![Ticks::ZERO; self.channels as usize];
         // Most transfers and requests of a window are the same at other addresses.
@@ -82,46 +90,70 @@ impl Way<'_> {
                     _ => self.sum_of_run(next, run, period, &mut earlier_requests)?,
                 };
                 earlier = Some((run, of_run));
-                sum = Some(sum.map_or(of_run, |sum| sum.then(&of_run, self.can_be_overtaken())));
+                self.append(&mut sum, &of_run);
                 next += run;
             }
             of_channel[0] = sum.map_or(Ticks::ZERO, |sum| sum.engine);
         } else {
+            // Between the first and the last, those that are alike are added together: of host memory, their order has no
+            // effect.
+            let (last, mut of_last) = ((first + transfers).saturating_sub(1), None);
             for nth in first..first + transfers {
                 let alike = self.alike(nth);
-                let of_one = match earlier.find(alike) {
-                    Some(of_one) => of_one,
-                    None => earlier.keep(alike, self.sum_of_one(nth, &mut earlier_requests)?),
+                let (mut computed, mut is_kept) = (None, true);
+                let (of_one, times) = match earlier.find(alike) {
+                    Some(known) => known,
+                    None => {
+                        let of_one = (self.sum_of_one(nth, &mut earlier_requests)?, 0);
+                        earlier.keep(alike, of_one).unwrap_or_else(|| {
+                            is_kept = false;
+                            computed.insert(of_one)
+                        })
+                    }
                 };
                 of_channel[(nth % u64::from(self.channels)) as usize] += of_one.engine;
-                sum = Some(sum.map_or(of_one, |sum| sum.then(&of_one, self.can_be_overtaken())));
+                match nth {
+                    _ if nth == first => sum = Some(*of_one),
+                    _ if nth == last => of_last = Some(*of_one),
+                    _ if is_kept => *times += 1,
+                    _ => self.append(&mut sum, of_one),
+                }
+            }
+            for (of_one, times) in earlier.values().filter(|(_, times)| *times > 0) {
+                self.append(&mut sum, &self.repeated(of_one, *times)?);
+            }
+            if let Some(of_last) = of_last {
+                self.append(&mut sum, &of_last);
             }
         }
-        sum.map(|sum| {
-            let others = sum.engine - sum.first_engine;
-            let busiest = of_channel.into_iter().max().unwrap_or(sum.engine);
-            Sum { beyond: others - sum.least_engine * (sum.requests - 1), busiest, ..sum }
-        })
+        sum.map(|sum| whole(sum, of_channel.into_iter().max().unwrap_or(sum.engine)))
+    }
+
+    /// Adds the sum of the requests after those of `sum`.
+    fn append(&self, sum: &mut Option<Sum>, next: &Sum) {
+        match sum {
+            Some(sum) => sum.append(next, self.can_be_overtaken()),
+            None => *sum = Some(*next),
+        }
     }
 
     /// Sums over `run` transfers from number `first` on, whose requests repeat after `period` transfers.
     ///
     /// The sums are of whole ticks, so that their order has no effect: those of whole periods are doubled.
-    fn sum_of_run(&self, first: u64, run: u64, period: u64, earlier: &mut Kept<AlikePiece, Piece>) -> Option<Sum> {
-        let then = |sum: Option<Sum>, next: Sum| Some(sum.map_or(next, |sum| sum.then(&next, self.can_be_overtaken())));
+    fn sum_of_run(&self, first: u64, run: u64, period: u64, earlier: &mut Kept<AlikeRequest, Sum>) -> Option<Sum> {
         let (periods, rest) = (run / period, run % period);
         let (mut of_period, mut of_rest) = (None, None);
         for nth in 0..run.min(period) {
-            of_period = then(of_period, self.sum_of_one(first + nth, earlier)?);
+            self.add_one(&mut of_period, first + nth, earlier)?;
             if nth + 1 == rest {
                 of_rest = of_period;
             }
         }
-        let sum = self.repeated(&of_period?, periods);
-        match of_rest {
-            Some(rest) => then(sum, rest),
-            None => sum,
+        let mut sum = self.repeated(&of_period?, periods);
+        if let Some(of_rest) = of_rest {
+            self.append(&mut sum, &of_rest);
         }
+        sum
     }
 
     /// The sum of `times` equal sums; `None` of none.
@@ -129,10 +161,13 @@ impl Way<'_> {
         let (mut sum, mut of_some): (Option<Sum>, Sum) = (None, *one);
         while times > 0 {
             if times % 2 == 1 {
-                sum = Some(sum.map_or(of_some, |sum| sum.then(&of_some, self.can_be_overtaken())));
+                self.append(&mut sum, &of_some);
             }
-            of_some = of_some.then(&of_some, self.can_be_overtaken());
             times /= 2;
+            if times > 0 {
+                let as_many = of_some;
+                of_some.append(&as_many, self.can_be_overtaken());
+            }
         }
         sum
     }
@@ -144,133 +179,115 @@ impl Way<'_> {
     }
 
     /// Sums over transfer number `nth`, without [`busiest`](Sum::busiest) and [`beyond`](Sum::beyond).
-    pub(super) fn sum_of_one(&self, nth: u64, earlier: &mut Kept<AlikePiece, Piece>) -> Option<Sum> {
+    pub(super) fn sum_of_one(&self, nth: u64, earlier: &mut Kept<AlikeRequest, Sum>) -> Option<Sum> {
+        let mut sum = None;
+        self.add_one(&mut sum, nth, earlier)?;
+        sum
+    }
+
+    /// Adds transfer number `nth` to those before it.
+    fn add_one(&self, sum: &mut Option<Sum>, nth: u64, earlier: &mut Kept<AlikeRequest, Sum>) -> Option<()> {
         let (start, bytes) = self.range(nth)?;
         let of_first = PAGE - start % PAGE;
         if bytes < of_first + 2 * PAGE || !self.pages_are_alike() {
-            return self.sum_of_part(nth, start, start..start + bytes, earlier);
+            return self.add_part(sum, nth, start, start..start + bytes, earlier);
         }
         // The first page has the descriptor of the transfer; whole pages after it are computed once.
         let (pages, rest) = ((bytes - of_first) / PAGE, (bytes - of_first) % PAGE);
         let (first_page, last_page) = (start + of_first, start + bytes - rest);
-        let then = |sum: Sum, next: &Sum| sum.then(next, self.can_be_overtaken());
-        let sum = self.sum_of_part(nth, start, start..first_page, earlier)?;
-        let of_page = self.sum_of_part(nth, start, first_page..first_page + PAGE, earlier)?;
-        let sum = then(sum, &self.repeated(&of_page, pages)?);
-        match rest {
-            0 => Some(sum),
-            _ => Some(then(sum, &self.sum_of_part(nth, start, last_page..start + bytes, earlier)?)),
-        }
+        self.add_part(sum, nth, start, start..first_page, earlier)?;
+        let mut of_page = None;
+        self.add_part(&mut of_page, nth, start, first_page..first_page + PAGE, earlier)?;
+        self.append(sum, &self.repeated(&of_page?, pages)?);
+        self.add_part(sum, nth, start, last_page..start + bytes, earlier)
     }
 
-    /// As [`sum_of_one`](Way::sum_of_one), for the requests of a part of the transfer that begins at `start`.
-    pub(super) fn sum_of_part(
+    /// As [`add_one`](Way::add_one), for the requests of a part of the transfer that begins at `start`.
+    pub(super) fn add_part(
         &self,
+        sum: &mut Option<Sum>,
         nth: u64,
         start: u64,
         part: Range<u64>,
-        earlier: &mut Kept<AlikePiece, Piece>,
-    ) -> Option<Sum> {
-        let mut sum: Option<Sum> = None;
-        let egress = self.platform.endpoint.egress_ns.value;
-        for chunk in self.split(part.start, part.end - part.start) {
-            let engine = self.engine(chunk, chunk.address - start);
-            let alike = self.alike_piece(chunk, chunk.address - start);
-            let piece = match (earlier.find(alike), self.transfer.verb) {
-                (Some(piece), _) => piece,
-                (None, Verb::Store) => earlier.keep(alike, self.write(chunk, chunk.address - start)?),
-                (None, Verb::Load) => earlier.keep(alike, self.read(chunk)?),
-            };
-            let request_beats = self.request_beats(chunk);
-            let so_far = sum.get_or_insert(Sum {
-                requests: 0,
-                least_bytes: chunk.bytes,
-                busiest: Ticks::ZERO,
-                request_beats: Ticks::ZERO,
-                least_request_beats: request_beats,
-                engine: Ticks::ZERO,
-                first_engine: engine,
-                link: Ticks::ZERO,
-                beats: Ticks::ZERO,
-                at_region: Ticks::ZERO,
-                packets: Packets::default(),
-                latencies: Ticks::ZERO,
-                last_way: piece.way,
-                shortest: piece.way,
-                first_latency: engine + piece.way,
-                before_link: piece.before_link,
-                before_beats: piece.before_beats,
-                behind_link: piece.behind_link,
-                last_at_region: Ticks::ZERO,
-                besides_memory: piece.way,
-                after: piece.after,
-                least_after: piece.after,
-                most_after: piece.after,
-                held: piece.held,
-                all_held: Ticks::ZERO,
-                of_lines: Ticks::ZERO,
-                most_of_lines: Ticks::ZERO,
-                last_of_lines: Ticks::ZERO,
-                root_reads: 0,
-                root_loops: Ticks::ZERO,
-                root_loop: piece.root_loop,
-                root_way: piece.root_way,
-                latency: engine + piece.way,
-                most_latency: Ticks::ZERO,
-                least_link: piece.link,
-                most_link: piece.link,
-                least_beats: piece.beats.max(piece.at_region),
-                to_link: engine + egress,
-                least_engine: engine,
-                most_engine: engine,
-                beyond: Ticks::ZERO,
-                spread_lines: 0,
-                queued: Ticks::ZERO,
-                ahead: Ticks::ZERO,
-            });
-            so_far.requests += 1;
-            so_far.least_bytes = so_far.least_bytes.min(chunk.bytes);
-            so_far.request_beats += request_beats;
-            so_far.least_request_beats = so_far.least_request_beats.min(request_beats);
-            so_far.spread_lines += piece.spread_lines;
-            so_far.queued += piece.queued.beats;
-            so_far.ahead = so_far.ahead.max(piece.queued.ahead);
-            so_far.engine += engine;
-            so_far.link += piece.link;
-            so_far.beats += piece.beats;
-            so_far.at_region += piece.at_region;
-            so_far.packets = so_far.packets.and(piece.packets);
-            so_far.root_reads += piece.root_reads;
-            so_far.root_loops += piece.root_loops;
-            so_far.root_loop = so_far.root_loop.min(piece.root_loop);
-            so_far.root_way = so_far.root_way.min(piece.root_way);
-            so_far.latencies += engine + piece.way;
-            so_far.last_way = piece.way;
-            so_far.least_after = so_far.least_after.min(piece.after);
-            so_far.most_after = so_far.most_after.max(piece.after);
-            so_far.after = if self.can_be_overtaken() { so_far.least_after } else { piece.after };
-            so_far.shortest = so_far.shortest.min(piece.way);
-            if self.can_be_overtaken() {
-                so_far.before_link = so_far.before_link.min(piece.before_link);
-                so_far.before_beats = so_far.before_beats.min(piece.before_beats);
+        earlier: &mut Kept<AlikeRequest, Sum>,
+    ) -> Option<()> {
+        let chunks = self.split(part.start, part.end - part.start);
+        let mut chunks = chunks.map(|chunk| (chunk, self.alike_request(nth, chunk, chunk.address - start))).peekable();
+        while let Some((chunk, alike)) = chunks.next() {
+            let mut times = 1;
+            while chunks.next_if(|(_, next)| alike.is_some() && *next == alike).is_some() {
+                times += 1;
             }
-            so_far.behind_link = so_far.behind_link.min(piece.behind_link);
-            so_far.last_at_region = so_far.last_at_region.max(so_far.at_region + piece.besides_region);
-            so_far.besides_memory = so_far.besides_memory.min(piece.way);
-            so_far.held = so_far.held.min(piece.held);
-            so_far.all_held += piece.held;
-            so_far.last_of_lines = self.held_by_lines(nth, chunk);
-            so_far.of_lines += so_far.last_of_lines;
-            so_far.most_of_lines = so_far.most_of_lines.max(so_far.last_of_lines);
-            so_far.most_latency = so_far.most_latency.max(engine + piece.way);
-            so_far.latency = so_far.latency.min(engine + piece.way);
-            so_far.least_link = so_far.least_link.min(piece.link);
-            so_far.most_link = so_far.most_link.max(piece.link);
-            so_far.least_beats = so_far.least_beats.min(piece.beats.max(piece.at_region));
-            so_far.to_link = so_far.to_link.min(engine + egress);
-            so_far.most_engine = so_far.most_engine.max(engine);
-            so_far.least_engine = so_far.least_engine.min(engine);
+            let computed;
+            let of_one = match earlier.find(alike) {
+                Some(of_one) => of_one,
+                None => {
+                    computed = self.sum_of_request(nth, chunk, chunk.address - start)?;
+                    earlier.keep(alike, computed);
+                    &computed
+                }
+            };
+            match times {
+                1 => self.append(sum, of_one),
+                _ => self.append(sum, &self.repeated(of_one, times)?),
+            }
         }
-        sum
+        Some(())
+    }
+
+    /// The sum of this request alone, which starts `offset` bytes into transfer number `nth`.
+    fn sum_of_request(&self, nth: u64, chunk: Chunk, offset: u64) -> Option<Sum> {
+        let piece = match self.transfer.verb {
+            Verb::Store => self.write(chunk, offset)?,
+            Verb::Load => self.read(chunk)?,
+        };
+        let (engine, request_beats) = (self.engine(chunk, offset), self.request_beats(chunk));
+        let of_lines = self.held_by_lines(nth, chunk);
+        Some(Sum {
+            requests: 1,
+            least_bytes: chunk.bytes,
+            busiest: Ticks::ZERO,
+            engine,
+            first_engine: engine,
+            request_beats,
+            least_request_beats: request_beats,
+            link: piece.link,
+            beats: piece.beats,
+            at_region: piece.at_region,
+            packets: piece.packets,
+            latencies: engine + piece.way,
+            last_way: piece.way,
+            shortest: piece.way,
+            first_latency: engine + piece.way,
+            before_link: piece.before_link,
+            before_beats: piece.before_beats,
+            behind_link: piece.behind_link,
+            besides_memory: piece.way,
+            after: piece.after,
+            least_after: piece.after,
+            most_after: piece.after,
+            last_at_region: piece.at_region + piece.besides_region,
+            held: piece.held,
+            all_held: piece.held,
+            of_lines,
+            most_of_lines: of_lines,
+            last_of_lines: of_lines,
+            latency: engine + piece.way,
+            most_latency: engine + piece.way,
+            least_link: piece.link,
+            most_link: piece.link,
+            least_beats: piece.beats.max(piece.at_region),
+            to_link: engine + self.platform.endpoint.egress_ns.value,
+            root_reads: piece.root_reads,
+            root_loops: piece.root_loops,
+            root_loop: piece.root_loop,
+            root_way: piece.root_way,
+            spread_lines: piece.spread_lines,
+            queued: piece.queued.beats,
+            ahead: piece.queued.ahead,
+            least_engine: engine,
+            most_engine: engine,
+            beyond: Ticks::ZERO,
+        })
     }
 }

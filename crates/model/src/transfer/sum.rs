@@ -78,55 +78,52 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    /// The sum of both, in this order. `can_be_overtaken`: whether data of a later request may arrive before those of
-    /// the first.
-    pub(super) fn then(self, next: &Sum, can_be_overtaken: bool) -> Sum {
-        let before = |first: Ticks, next: Ticks| if can_be_overtaken { first.min(next) } else { first };
-        Sum {
-            requests: self.requests + next.requests,
-            least_bytes: self.least_bytes.min(next.least_bytes),
-            busiest: self.busiest,
-            engine: self.engine + next.engine,
-            first_engine: self.first_engine,
-            request_beats: self.request_beats + next.request_beats,
-            least_request_beats: self.least_request_beats.min(next.least_request_beats),
-            link: self.link + next.link,
-            beats: self.beats + next.beats,
-            at_region: self.at_region + next.at_region,
-            packets: self.packets.and(next.packets),
-            latencies: self.latencies + next.latencies,
-            last_way: next.last_way,
-            shortest: self.shortest.min(next.shortest),
-            first_latency: self.first_latency,
-            before_link: before(self.before_link, next.before_link),
-            before_beats: before(self.before_beats, next.before_beats),
-            behind_link: self.behind_link.min(next.behind_link),
-            besides_memory: self.besides_memory.min(next.besides_memory),
-            after: if can_be_overtaken { self.after.min(next.after) } else { next.after },
-            least_after: self.least_after.min(next.least_after),
-            most_after: self.most_after.max(next.most_after),
-            last_at_region: self.last_at_region.max(self.at_region + next.last_at_region),
-            held: self.held.min(next.held),
-            all_held: self.all_held + next.all_held,
-            of_lines: self.of_lines + next.of_lines,
-            most_of_lines: self.most_of_lines.max(next.most_of_lines),
-            last_of_lines: next.last_of_lines,
-            latency: self.latency.min(next.latency),
-            most_latency: self.most_latency.max(next.most_latency),
-            least_link: self.least_link.min(next.least_link),
-            most_link: self.most_link.max(next.most_link),
-            least_beats: self.least_beats.min(next.least_beats),
-            to_link: self.to_link.min(next.to_link),
-            root_reads: self.root_reads + next.root_reads,
-            root_loops: self.root_loops + next.root_loops,
-            root_loop: self.root_loop.min(next.root_loop),
-            root_way: self.root_way.min(next.root_way),
-            spread_lines: self.spread_lines + next.spread_lines,
-            queued: self.queued + next.queued,
-            ahead: self.ahead.max(next.ahead),
-            least_engine: self.least_engine.min(next.least_engine),
-            most_engine: self.most_engine.max(next.most_engine),
-            beyond: self.beyond,
+    /// Adds the sum of the requests after these. `can_be_overtaken`: whether data of a later request may arrive before
+    /// those of the first.
+    pub(super) fn append(&mut self, next: &Sum, can_be_overtaken: bool) {
+        if can_be_overtaken {
+            self.before_link = self.before_link.min(next.before_link);
+            self.before_beats = self.before_beats.min(next.before_beats);
+            self.after = self.after.min(next.after);
+        } else {
+            self.after = next.after;
         }
+        self.last_at_region = self.last_at_region.max(self.at_region + next.last_at_region);
+        self.requests += next.requests;
+        self.least_bytes = self.least_bytes.min(next.least_bytes);
+        self.engine += next.engine;
+        self.request_beats += next.request_beats;
+        self.least_request_beats = self.least_request_beats.min(next.least_request_beats);
+        self.link += next.link;
+        self.beats += next.beats;
+        self.at_region += next.at_region;
+        self.packets = self.packets.and(next.packets);
+        self.latencies += next.latencies;
+        self.last_way = next.last_way;
+        self.shortest = self.shortest.min(next.shortest);
+        self.behind_link = self.behind_link.min(next.behind_link);
+        self.besides_memory = self.besides_memory.min(next.besides_memory);
+        self.least_after = self.least_after.min(next.least_after);
+        self.most_after = self.most_after.max(next.most_after);
+        self.held = self.held.min(next.held);
+        self.all_held += next.all_held;
+        self.of_lines += next.of_lines;
+        self.most_of_lines = self.most_of_lines.max(next.most_of_lines);
+        self.last_of_lines = next.last_of_lines;
+        self.latency = self.latency.min(next.latency);
+        self.most_latency = self.most_latency.max(next.most_latency);
+        self.least_link = self.least_link.min(next.least_link);
+        self.most_link = self.most_link.max(next.most_link);
+        self.least_beats = self.least_beats.min(next.least_beats);
+        self.to_link = self.to_link.min(next.to_link);
+        self.root_reads += next.root_reads;
+        self.root_loops += next.root_loops;
+        self.root_loop = self.root_loop.min(next.root_loop);
+        self.root_way = self.root_way.min(next.root_way);
+        self.spread_lines += next.spread_lines;
+        self.queued += next.queued;
+        self.ahead = self.ahead.max(next.ahead);
+        self.least_engine = self.least_engine.min(next.least_engine);
+        self.most_engine = self.most_engine.max(next.most_engine);
     }
 }
