@@ -1,9 +1,11 @@
 //! Runs the conformance tests of the `Machine` trait on one machine: `promises host`, `promises sim NAME`,
-//! `promises card ADDRESS RANGE`, `promises vfio ADDRESS RANGE`.
+//! `promises card ADDRESS RANGE`, `promises vfio ADDRESS RANGE`, `promises module ADDRESS RANGE`.
 //!
 //! The test guest runs it on its emulated card.
 
-use lanemark_checks::conformance::{Host, Simulation, Storage, StorageBehindVfio, Subject, held_against};
+use lanemark_checks::conformance::{
+    Host, Simulation, Storage, StorageBehindModule, StorageBehindVfio, Subject, held_against,
+};
 use lanemark_platform::PRESETS;
 use std::process::ExitCode;
 
@@ -11,7 +13,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let Some(subject) = subject(&words) else {
-        eprintln!("usage: promises host | promises sim NAME | promises card|vfio ADDRESS RANGE");
+        eprintln!("usage: promises host | promises sim NAME | promises card|vfio|module ADDRESS RANGE");
         return ExitCode::from(2);
     };
     let verdicts = held_against(&*subject);
@@ -40,6 +42,10 @@ fn subject(words: &[&str]) -> Option<Box<dyn Subject>> {
         ["vfio", address, range] => {
             let (address, range) = (address.parse().ok()?, range.parse().ok()?);
             Some(Box::new(StorageBehindVfio { address, range }))
+        }
+        ["module", address, range] => {
+            let (address, range) = (address.parse().ok()?, range.parse().ok()?);
+            Some(Box::new(StorageBehindModule { address, range }))
         }
         _ => None,
     }

@@ -16,7 +16,7 @@ mod promise;
 mod subjects;
 
 pub use promise::{PROMISES, Promise, Verdict, held_against};
-pub use subjects::{Formulas, Host, Simulation, Storage, StorageBehindVfio};
+pub use subjects::{Formulas, Host, Simulation, Storage, StorageBehindModule, StorageBehindVfio};
 
 use lanemark_machine::Machine;
 use std::sync::Arc;

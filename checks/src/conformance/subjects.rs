@@ -2,6 +2,7 @@
 
 use super::{Opened, Subject, WATCHED_BYTES};
 use lanemark_hw::HostMemory;
+use lanemark_hw::linux_lanemark;
 use lanemark_hw::linux_sysfs::{Address, Attachment, Card, CardMachine, Consent, Range, System};
 use lanemark_hw::linux_vfio::{VfioMachine, VfioOptions};
 use lanemark_machine::Machine;
@@ -31,6 +32,14 @@ pub struct Storage {
 
 /// A storage range as in [`Storage`], of a device that is bound to `vfio-pci`.
 pub struct StorageBehindVfio {
+    /// Address of the device.
+    pub address: Address,
+    /// Range in the BAR.
+    pub range: Range,
+}
+
+/// A storage range as in [`Storage`], of a device that is bound to our kernel module.
+pub struct StorageBehindModule {
     /// Address of the device.
     pub address: Address,
     /// Range in the BAR.
@@ -145,6 +154,29 @@ impl Subject for StorageBehindVfio {
         let options = VfioOptions { ranges: &[self.range], file: None, is_emulated: true };
         let machine = VfioMachine::open(&System::this(), self.address, &options);
         Box::new(machine.unwrap_or_else(|error| panic!("{error}")).interrupted_by(interrupted))
+    }
+}
+
+impl Subject for StorageBehindModule {
+    fn name(&self) -> String {
+        format!("{} {} behind our module", self.address, self.range)
+    }
+
+    fn open(&self, interrupted: Arc<AtomicBool>) -> Box<dyn Opened> {
+        // Only the test guest has a card for stores, and the guest is emulated.
+        let machine = linux_lanemark::open(&System::this(), self.address, &[self.range], true);
+        Box::new(machine.unwrap_or_else(|error| panic!("{error}")).interrupted_by(interrupted))
+    }
+}
+
+impl Opened for CardMachine {
+    fn machine(&mut self) -> &mut dyn Machine {
+        self
+    }
+
+    fn bytes(&mut self) -> Option<Vec<u8>> {
+        // Nothing else maps the BARs of a device behind our module.
+        None
     }
 }
 

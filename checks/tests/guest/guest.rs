@@ -1,6 +1,7 @@
 //! A booted guest that runs commands and returns their output.
 
 use crate::initramfs::Initramfs;
+use crate::module;
 use lanemark_checks::root;
 use std::collections::BTreeSet;
 use std::fs;
@@ -218,7 +219,7 @@ fn logs(folder: &Path) -> String {
     said("emulator") + &said("console")
 }
 
-fn tools() -> PathBuf {
+pub fn tools() -> PathBuf {
     root().join(".tools")
 }
 
@@ -276,7 +277,8 @@ fn initramfs(programs: &[&Path]) -> Initramfs {
     archive.program("etc/passwd", format!("somebody:x:{SOMEBODY}:{SOMEBODY}::/tmp:/bin/sh\n").as_bytes());
     archive.program("init", include_bytes!("../../guest/init"));
     archive.program("bin/busybox", &fs::read(kernel.join("bin/busybox")).unwrap());
-    for (place, module) in modules(&kernel.join("lib/modules")).iter().enumerate() {
+    let ours = module::built().map(Path::to_path_buf);
+    for (place, module) in modules(&kernel.join("lib/modules")).iter().chain(&ours).enumerate() {
         let name = module.file_name().unwrap().to_str().unwrap();
         // The guest loads them in alphabetical order.
         archive.program(&format!("modules/{place:02}-{name}"), &fs::read(module).unwrap());

@@ -6,11 +6,18 @@ use lanemark_checks::page::{Block, Page};
 use lanemark_checks::shown::missing;
 
 pub fn card_commands_print_the_shown_output() {
+    print_the_shown_output(|block| block.has("guest") && !block.has("module"));
+}
+
+pub fn commands_with_our_module_print_the_shown_output() {
+    print_the_shown_output(|block| block.has("guest") && block.has("module"));
+}
+
+fn print_the_shown_output(wants_a_card: impl Fn(&Block) -> bool) {
     let mut guest = shared();
     let mut wrong = Vec::new();
     let mut commands = 0;
-    let wants_a_card = |block: &Block| block.has("guest");
-    for page in Page::all().into_iter().filter(|page| page.blocks().iter().any(wants_a_card)) {
+    for page in Page::all().into_iter().filter(|page| page.blocks().iter().any(&wants_a_card)) {
         // An unused card, like a reader's.
         with_decoding_off(&mut guest, |guest| {
             guest.expect("rm -rf page; mkdir page");

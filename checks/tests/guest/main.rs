@@ -15,6 +15,7 @@ mod guide;
 mod host;
 mod initramfs;
 mod lockdown;
+mod module;
 mod refusals;
 mod removal;
 mod storage;
@@ -91,7 +92,23 @@ fn main() -> ExitCode {
         vfio::a_card_with_another_driver_is_not_opened_through_vfio,
         vfio::a_second_process_is_refused_until_the_first_is_killed,
     );
-    run(tests.into())
+    let module = kernel.and(&Available::unless("LANEMARK_SKIPPED_KMOD"));
+    let of_module = trials!(
+        module;
+        guide::commands_with_our_module_print_the_shown_output,
+        module::every_memory_type_is_mapped_and_read_back,
+        module::mistakes_are_refused_with_their_error,
+        module::random_requests_leave_no_warning_in_the_kernels_log,
+        module::memory_is_mapped_by_the_dma_api_and_released_at_the_end,
+        module::bus_mastering_is_off_unless_asked_for_and_off_at_the_end,
+        module::only_a_named_function_without_another_claim_is_bound,
+        module::a_second_program_is_refused_and_the_driver_is_restored,
+        module::removing_the_driver_ends_the_mappings_of_a_program,
+        module::a_card_behind_the_module_keeps_every_promise,
+        module::a_dry_run_prints_steps_mappings_and_calls_and_changes_nothing,
+        module::a_card_answers_with_cached_types_and_driver_calls,
+    );
+    run(tests.into_iter().chain(of_module).collect())
 }
 
 /// Initial byte of the storage card.
@@ -149,7 +166,7 @@ fn boot(kernel: &str) -> Guest {
 }
 
 /// Programs of the guest besides busybox.
-fn programs() -> [&'static Path; 4] {
+fn programs() -> Vec<&'static Path> {
     static HELLO: OnceLock<PathBuf> = OnceLock::new();
     let hello = HELLO.get_or_init(|| {
         let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hello");
@@ -157,5 +174,6 @@ fn programs() -> [&'static Path; 4] {
         compile_c_example(&program, &[archive.to_str().unwrap(), "-lgcc_s", "-lpthread", "-ldl", "-lm"]);
         program
     });
-    [lanemark(), Path::new(env!("CARGO_BIN_EXE_promises")), Path::new(env!("CARGO_BIN_EXE_touch-card")), hello]
+    let ours = [Path::new(env!("CARGO_BIN_EXE_promises")), Path::new(env!("CARGO_BIN_EXE_touch-card"))];
+    [lanemark(), hello].into_iter().chain(ours).chain(module::program()).collect()
 }

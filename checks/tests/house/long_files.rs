@@ -4,6 +4,7 @@
 //! its noun, or is cut where the second noun begins. A row whose file is no longer that long has to go.
 
 use crate::source::{self, SourceFile};
+use std::path::Path;
 
 /// A source file with more lines than this has a row in [`LONG_FILES`].
 const LIMIT: usize = 600;
@@ -51,4 +52,17 @@ fn every_row_names_a_file_above_the_limit_and_a_noun() {
         assert!(!noun.is_empty(), "{path} has no noun");
     }
     assert!(LONG_FILES.is_sorted_by(|a, b| a.0 < b.0), "the rows are sorted by path");
+}
+
+#[test]
+fn the_kernel_module_has_fewer_than_600_lines_of_code() {
+    let tree = source::tree();
+    let is_c = |file: &SourceFile| Path::new(&file.path).extension().is_some_and(|kind| kind == "c");
+    let is_module =
+        |file: &&SourceFile| file.path == "kmod/lanemark.h" || (file.path.starts_with("kmod/") && is_c(file));
+    let files: Vec<&SourceFile> = tree.iter().filter(is_module).collect();
+    let code = |file: &&SourceFile| file.code().iter().filter(|line| !line.trim().is_empty()).count();
+    let lines: usize = files.iter().map(code).sum();
+    assert!(files.len() > 1, "no source of the module is found");
+    assert!(lines < 600, "{lines} lines of code in kmod/: a reviewer reads all of them");
 }

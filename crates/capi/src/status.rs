@@ -61,7 +61,10 @@ impl From<&CardError> for lanemark_status {
             CardError::OutOfRange { .. } => lanemark_status::OutOfRange,
             CardError::Unaligned { .. } => lanemark_status::Unaligned,
             CardError::NotAllowed { .. } | CardError::Unsupported { .. } => lanemark_status::NotAllowed,
-            CardError::Gone { .. } | CardError::BusError { .. } | CardError::AllOnes { .. } => lanemark_status::Gone,
+            CardError::Gone { .. }
+            | CardError::Unbound { .. }
+            | CardError::BusError { .. }
+            | CardError::AllOnes { .. } => lanemark_status::Gone,
             CardError::NotUnderstood { .. } | CardError::Os { .. } => lanemark_status::System,
         }
     }

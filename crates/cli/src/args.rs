@@ -468,7 +468,8 @@ pub struct CardArgs {
     /// Description of the card for its DMA engine: a built-in one (edu) or a device file; the card must be bound to vfio-pci
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Bind the card to this driver for the run, and restore its former driver at the end: vfio-pci
+    /// Bind the card to this driver for the run, and restore its former driver at the end: vfio-pci, or
+    /// lanemark (our kernel module)
     #[arg(long, value_name = "DRIVER", conflicts_with_all = ["repeat", "save_baseline"])]
     pub bind: Option<String>,
     /// Print every range, mapping and access that would happen, without accessing the card

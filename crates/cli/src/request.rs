@@ -5,7 +5,6 @@ use crate::failure::Failure;
 use crate::output::command_line;
 use lanemark_bench::{Axes, Effort};
 use lanemark_hw::linux_sysfs::Consent;
-use lanemark_hw::linux_vfio::DRIVER;
 use lanemark_machine::Fence;
 use lanemark_record::Reach;
 use lanemark_runner::{
@@ -96,7 +95,7 @@ fn setup(args: &BenchArgs, with: Pairs) -> Result<Setup, RunError> {
         card: CardAccess {
             bars: card.bars.clone(),
             device: card.device.as_deref().map(device_file).transpose()?,
-            will_be_behind_vfio: card.bind.as_deref() == Some(DRIVER),
+            binds_to: card.bind.clone(),
             consent: Consent { owns_device: card.i_own_this_device, enable: card.enable },
             emulated: card.emulated,
             system_root: card.system_root.clone(),

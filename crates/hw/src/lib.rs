@@ -6,6 +6,8 @@
 //!   [`HostMemory::open`].
 //! - [`linux_sysfs`]: BARs of a PCI device, mapped through Linux sysfs. Also a small library for programs: start with
 //!   `linux_sysfs::Card::attach`.
+//! - [`linux_lanemark`]: BARs of a PCI device with any memory type, and driver calls, through our kernel module. Start with
+//!   `linux_lanemark::open`.
 //! - [`linux_vfio`]: a device behind the real IOMMU, through VFIO. Start with `linux_vfio::Container::open`.
 //! - [`pci_driver`]: no backend, but what one needs: binding of a PCI function to another driver, and back.
 //! - [`cuda`]: GPUs through the CUDA driver: DMA by kernels, copies, launches. Start with `cuda::CudaMachine::open`.
@@ -37,6 +39,7 @@ mod ending;
 pub mod host_memory;
 mod interpreter;
 mod kernel_source;
+pub mod linux_lanemark;
 pub mod linux_sysfs;
 pub mod linux_vfio;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

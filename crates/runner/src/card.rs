@@ -4,6 +4,7 @@ use crate::cancel::Cancel;
 use crate::error::RunError;
 use crate::setup::CardAccess;
 use lanemark_bench::Case;
+use lanemark_hw::linux_lanemark;
 use lanemark_hw::linux_sysfs::{Address, Attachment, CardMachine, Mapping, Place, State};
 use lanemark_hw::linux_vfio::{DRIVER, VfioMachine, VfioOptions};
 use lanemark_machine::{Facts, Machine};
@@ -54,9 +55,15 @@ pub(crate) fn open(address: Address, access: &CardAccess, cancel: &Cancel) -> Re
         let card = Card { attachment, mappings, emulated, before };
         return Ok(OpenCard { machine: Box::new(machine), card, notes: notes.into_iter().chain(reads).collect() });
     }
-    let attachment = Attachment::new(&system, address, &access.bars, access.consent)?;
-    let before = State::now(&attachment.device);
-    let machine = CardMachine::open(attachment, emulated.is_some())?;
+    let (machine, before) = if behind_module(address, access)? {
+        let machine = linux_lanemark::open(&system, address, &access.bars, emulated.is_some())?;
+        let before = State::now(&machine.attachment().device);
+        (machine, before)
+    } else {
+        let attachment = Attachment::new(&system, address, &access.bars, access.consent)?;
+        let before = State::now(&attachment.device);
+        (CardMachine::open(attachment, emulated.is_some())?, before)
+    };
     let (attachment, mappings) = (machine.attachment().clone(), machine.mappings().to_vec());
     let card = Card { attachment, mappings, emulated, before };
     Ok(OpenCard { machine: Box::new(machine.interrupted_by(cancel.flag())), card, notes: Vec::new() })
@@ -72,8 +79,17 @@ pub(crate) fn behind_vfio(address: Address, access: &CardAccess) -> Result<Optio
         return Err(RunError::DeviceNotBehindVfio(address.to_string()));
     }
     // Named ranges of a bound card that the user owns are mapped through sysfs, if nothing asks for VFIO.
-    let asks_for_vfio = access.bars.is_empty() || access.device.is_some() || access.will_be_behind_vfio;
+    let asks_for_vfio = access.bars.is_empty() || access.device.is_some() || access.binds_to(DRIVER);
     Ok(attachment.filter(|_| asks_for_vfio || !access.consent.owns_device))
+}
+
+/// Whether the card is, or for a dry run will be, bound to our kernel module.
+///
+/// # Errors
+/// [`RunError`] if the card is absent.
+pub(crate) fn behind_module(address: Address, access: &CardAccess) -> Result<bool, RunError> {
+    let driver = linux_lanemark::DRIVER;
+    Ok(access.binds_to(driver) || Attachment::without_ranges(&access.system(), address, driver)?.is_some())
 }
 
 impl Card {

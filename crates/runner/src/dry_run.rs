@@ -1,14 +1,15 @@
 //! Dry run: lists the accesses to a card that a request would make, without making any.
 
-use crate::card::behind_vfio;
+use crate::card::{behind_module, behind_vfio};
 use crate::error::RunError;
 use crate::open_target::OpenTarget;
 use crate::request::Request;
 use crate::target::Target;
 use crate::tasks::{Task, work};
 use lanemark_bench::{BenchError, Effort};
+use lanemark_hw::linux_lanemark;
 use lanemark_hw::linux_sysfs::{Address, Attachment, Device, Rehearsal};
-use lanemark_hw::linux_vfio::{VfioOptions, VfioRehearsal};
+use lanemark_hw::linux_vfio::{DRIVER, VfioOptions, VfioRehearsal};
 use lanemark_machine::MachineError;
 
 /// Accesses to a card that a request would make.
@@ -72,11 +73,15 @@ pub fn dry_run(request: &Request) -> Result<DryRun, RunError> {
         }
         _ => return Err(RunError::NoCard { field: "dry_run" }),
     };
-    if access.will_be_behind_vfio || behind_vfio(address, access)?.is_some() {
+    if access.binds_to(DRIVER) || behind_vfio(address, access)?.is_some() {
         return dry_run_through_vfio(request, address);
     }
-    let attachment = Attachment::rehearsed(&access.system(), address, &access.bars, access.consent);
-    let rehearsal = attachment.and_then(Rehearsal::new)?;
+    let rehearsal = if behind_module(address, access)? {
+        linux_lanemark::rehearse(&access.system(), address, &access.bars)?
+    } else {
+        let attachment = Attachment::rehearsed(&access.system(), address, &access.bars, access.consent);
+        attachment.and_then(Rehearsal::new)?
+    };
     let mut found = DryRun {
         device: rehearsal.attachment().device.address().to_string(),
         id: rehearsal.attachment().device.id()?,
@@ -99,7 +104,7 @@ fn dry_run_through_vfio(request: &Request, address: Address) -> Result<DryRun, R
     let (system, ranges) = (access.system(), access.ranges());
     let is_emulated = access.emulated || system.emulated().is_some();
     let options = VfioOptions { ranges: &ranges, file: access.device.as_ref(), is_emulated };
-    let rehearsal = VfioRehearsal::new(&system, address, &options, access.will_be_behind_vfio)?;
+    let rehearsal = VfioRehearsal::new(&system, address, &options, access.binds_to(DRIVER))?;
     let mut found = DryRun {
         device: address.to_string(),
         id: Device::find(&system, address)?.id()?,

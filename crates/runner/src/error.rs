@@ -365,7 +365,7 @@ impl RunError {
             | RunError::NothingToAsk { .. }
             | RunError::Unsupported(_)
             | RunError::RuntimeFailed { .. } => Class::Absent,
-            RunError::Card(CardError::Gone { .. })
+            RunError::Card(CardError::Gone { .. } | CardError::Unbound { .. })
             | RunError::Vfio(VfioError::Gone { .. } | VfioError::Changed { .. })
             | RunError::TargetFailed { .. }
             | RunError::NoAnswer { .. } => Class::Failed,

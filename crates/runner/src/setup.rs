@@ -27,8 +27,8 @@ pub struct CardAccess {
     pub bars: Vec<Range>,
     /// Description of the card, for its DMA engine.
     pub device: Option<DeviceFile>,
-    /// Whether the card is bound to `vfio-pci` before it is opened; for a dry run, which binds nothing.
-    pub will_be_behind_vfio: bool,
+    /// Driver to which the card is bound before it is opened, `vfio-pci` or `lanemark`; for a dry run, which binds nothing.
+    pub binds_to: Option<String>,
     /// Consent to use a device with a bound driver, and to enable memory decoding.
     pub consent: Consent,
     /// Marks the record as made in an emulator. Known emulators are also detected.
@@ -38,6 +38,11 @@ pub struct CardAccess {
 }
 
 impl CardAccess {
+    /// Whether the card is bound to this driver before it is opened.
+    pub(crate) fn binds_to(&self, driver: &str) -> bool {
+        self.binds_to.as_deref() == Some(driver)
+    }
+
     /// The name of the first option given.
     fn given(&self) -> Option<&'static str> {
         let given = [

@@ -4,15 +4,16 @@
 
 use super::NAME;
 use super::kernel::NullDevice;
-use super::memory_file::{Calls, MemoryFile, timed_maps, timed_reads, timed_writes};
 use crate::map_unmap::{Mapper, refused};
 use crate::x86::copy::{Blocks, Copy};
 use crate::x86::copy_table::CopyTable;
+use crate::x86::driver_calls::{Calls, timed_maps, timed_reads, timed_writes};
 use crate::x86::exchange::Exchange;
 use crate::x86::loops::Ground;
 use crate::x86::routine::Routine;
 use crate::x86::sample::{Limits, Stamps};
 use lanemark_machine::{KernelCall, MachineError, Verb};
+use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use std::cell::RefCell;
 
@@ -38,7 +39,7 @@ pub(super) enum Job<'a> {
         calls: Calls<'a>,
     },
     Map {
-        file: &'a MemoryFile,
+        file: BorrowedFd<'a>,
         offset: u64,
         len: usize,
     },
@@ -71,7 +72,7 @@ impl Job<'_> {
                 Job::ChosenCopy { table, blocks } => table.timed(blocks, limits, first, passes),
                 Job::Driver { verb: Verb::Load, calls } => timed_reads(calls, limits, first, passes),
                 Job::Driver { verb: Verb::Store, calls } => timed_writes(calls, limits, first, passes),
-                Job::Map { file, offset, len } => timed_maps(file, *offset, *len, limits, first, passes),
+                Job::Map { file, offset, len } => timed_maps(*file, *offset, *len, limits, first, passes),
                 Job::Kernel { device, call } => device.timed(*call, limits, first, passes),
                 Job::MapUnmap(mapper) => {
                     mapper.borrow_mut().timed(limits, first, passes).map_err(|error| refused(NAME, error))?

@@ -5,7 +5,7 @@
 use super::NAME;
 use super::job::{Job, os};
 use super::kernel::NullDevice;
-use super::memory_file::{Calls, MemoryFile};
+use super::memory_file::MemoryFile;
 use crate::interpreter::interpreter;
 use crate::map_unmap::{mapper, refused};
 use crate::x86::buffer::Buffer;
@@ -15,6 +15,7 @@ use crate::x86::copy::{Blocks, routine};
 use crate::x86::copy_table::CopyTable;
 use crate::x86::cpu::Cpu;
 use crate::x86::disturbance::Company;
+use crate::x86::driver_calls::{Calls, equal_bytes};
 use crate::x86::exchange::Exchange;
 use crate::x86::flush::flush_lines;
 use crate::x86::loops::{After, Ground};
@@ -253,7 +254,8 @@ impl HostMemory {
             let (machine, because) = (NAME.to_owned(), "there is no measurement loop for it".to_owned());
             MachineError::from(Unsupported { what: what.to_string(), machine, because })
         };
-        let file = || self.file.as_ref().ok_or_else(|| os("finding the memory file", Errno::NOENT));
+        let file =
+            || self.file.as_ref().map(MemoryFile::file).ok_or_else(|| os("finding the memory file", Errno::NOENT));
         Ok(match ask.work {
             Timed::Stream { shape, count, rest } => {
                 (ground.count, ground.rest, ground.after) = (count, rest, shape.after);
@@ -321,8 +323,7 @@ impl HostMemory {
                 let block = &self.source.bytes()[..block_bytes];
                 span.chunks(block_bytes).map(|place| pattern::equal_bytes(place, block)).sum()
             }
-            (Timed::Driver { .. }, Some(file)) => file
-                .equal_bytes(ask.offset as u64, source)
+            (Timed::Driver { .. }, Some(file)) => equal_bytes(file.file(), ask.offset as u64, source)
                 .map_err(|error| os("reading the memory file back", error))?,
             (
                 Timed::Alone(_)

@@ -28,7 +28,7 @@ pub(super) struct Allowance {
 }
 
 /// Memory types that mappings can have.
-const OFFERED: [MemoryType; 2] = [MemoryType::Uc, MemoryType::Wc];
+const OFFERED: [MemoryType; 4] = [MemoryType::Uc, MemoryType::Wc, MemoryType::Wt, MemoryType::Wp];
 
 impl Allowance {
     /// Builds the allowance for `attachment`; `attempt` maps a place with a memory type and returns the outcome.
@@ -44,17 +44,19 @@ impl Allowance {
             for memory_type in OFFERED {
                 let Some(file) = files.path(&attachment.device, place.range.bar, memory_type) else { continue };
                 let outcome = match (place.kind, memory_type) {
+                    (Kind::Registers { .. }, MemoryType::Uc) => attempt(place, memory_type)?,
                     (Kind::Registers { .. }, MemoryType::Wc) => {
                         Err("registers are never mapped write-combining: stores would be merged \
                         and loads might be speculative"
                             .to_owned())
                     }
+                    (Kind::Registers { .. }, _) => Err("registers are never cached".to_owned()),
                     _ => attempt(place, memory_type)?,
                 };
                 mappings.push(Mapping { place: number, memory_type, file, outcome });
             }
         }
-        let facts = facts(&attachment, &mappings, &cpu, cpus);
+        let facts = Facts { driver_width: files.driver_width(), ..facts(&attachment, &mappings, &cpu, cpus) };
         let timer = Timer::checked(cpu.tsc_hz);
         Ok(Allowance { files, facts, attachment, mappings, cpu, timer })
     }
@@ -93,6 +95,11 @@ impl Allowance {
 
 /// Rejects requests that the kind of the place forbids.
 fn check_kind(ask: &Request, place: &Place) -> Result<(), Refusal> {
+    let is_cached = matches!(ask.span.memory_type, MemoryType::Wt | MemoryType::Wp);
+    if let (Timed::Driver { .. } | Timed::Map, None) = (ask.work, ask.flushed) {
+        let because = format!("{} is {}: calls copy storage only", place.range, place.kind);
+        return if place.kind == Kind::Storage { Ok(()) } else { Err(Refusal::new("a driver call", because)) };
+    }
     let Timed::Stream { shape, count: _, rest } = ask.work else {
         let because = "a card runs one stream of loads or stores, followed by a fence or a pause";
         return Err(Refusal::new("this combination of operations", because));
@@ -101,7 +108,7 @@ fn check_kind(ask: &Request, place: &Place) -> Result<(), Refusal> {
         let because = "its table is calibrated on ordinary memory and does not apply to a card";
         return Err(Refusal::new(shape.access.to_string(), because));
     }
-    if shape.after == After::Flush || ask.flushed.is_some() {
+    if !is_cached && (shape.after == After::Flush || ask.flushed.is_some()) {
         return Err(Refusal::new("a cache-line flush", "caches hold no lines of UC or WC memory"));
     }
     let (range, kind) = (place.range, place.kind);

@@ -1,7 +1,9 @@
 //! Files through which the BARs of a device are mapped.
 
 use super::attachment::Place;
+use super::effective::{MappedType, mapped_type};
 use super::{CardError, Device};
+use lanemark_machine::Width;
 use lanemark_units::MemoryType;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
@@ -9,7 +11,8 @@ use std::fmt;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Files through which the BARs of a device are mapped: one of sysfs for each, or the one of VFIO for all.
+/// Files through which the BARs of a device are mapped: one of sysfs for each, or the one of VFIO or of
+/// our module for all.
 pub(crate) trait BarFiles: fmt::Debug + Send + Sync {
     /// The memory types that mappings can have, in words.
     fn types(&self) -> &'static str;
@@ -24,6 +27,19 @@ pub(crate) trait BarFiles: fmt::Debug + Send + Sync {
 
     /// Opens the file for mapping the range of `place`, of which [`path`](BarFiles::path) is `path`.
     fn open(&self, device: &Device, place: &Place, memory_type: MemoryType, path: &Path) -> Result<BarFile, CardError>;
+
+    /// Width of the loads and stores of `pread` and `pwrite` at an offset of the BAR; `None` if the file has none.
+    fn driver_width(&self) -> Option<Width> {
+        None
+    }
+
+    /// Effective memory type of the range of `place`, mapped from `file` at these addresses: first and last page.
+    ///
+    /// # Errors
+    /// Pages of different or unknown types.
+    fn mapped_type(&self, _: &BarFile, device: &Device, place: &Place, _: [usize; 2]) -> Result<MappedType, String> {
+        mapped_type(device, &place.range, place.bar.start)
+    }
 }
 
 /// An open file in which a BAR can be mapped.

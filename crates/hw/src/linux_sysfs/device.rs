@@ -51,7 +51,7 @@ impl Device {
 
     /// System that contains the device.
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-    pub(super) const fn system(&self) -> &System {
+    pub(crate) const fn system(&self) -> &System {
         &self.system
     }
 

@@ -206,6 +206,17 @@ pub enum CardError {
         /// Observation that shows it.
         seen: String,
     },
+    /// Another program has taken the device from our module during the run.
+    #[error(
+        "{device} was unbound from its driver during the run: {} has vanished; bind it with: lanemark bind {device} --to lanemark",
+        path.display()
+    )]
+    Unbound {
+        /// Device.
+        device: Address,
+        /// File of the module for this device.
+        path: PathBuf,
+    },
     /// The memory behind a mapping vanished.
     #[error(
         "{device}: bus error at {at}: the memory behind the mapping has vanished; the device was removed or reset, see 'dmesg | grep {device}'"

@@ -10,6 +10,7 @@ use super::window::Window;
 use super::{CardError, Kind};
 use crate::x86::buffer::Buffer;
 use crate::x86::disturbance::Company;
+use crate::x86::flush::flush_lines;
 use crate::x86::loops::Ground;
 use crate::x86::pattern::{self, Lines};
 use crate::x86::pin::allowed_cpus;
@@ -20,7 +21,7 @@ use crate::x86::timer::{EmptySample, Timer};
 use lanemark_machine::{
     Confirmed, Delivery as Delivered, Facts, Machine, MachineError, Order, Plan, Samples, TimeBase, Unsupported, Verb,
 };
-use lanemark_units::{BarOffset, Ticks};
+use lanemark_units::{BarOffset, MemoryType, Ticks};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -28,8 +29,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 ///
 /// Each range is one region: `bar2`, or `bar2+0x1000` if several lie in one BAR.
 ///
-/// - **Plans:** as for [`HostMemory`](crate::HostMemory), without driver calls. Memory types are found by mapping each range
-///   once at opening: UC through `resourceN`, WC through `resourceN_wc`. Registers take plain 4 B accesses only.
+/// - **Plans:** as for [`HostMemory`](crate::HostMemory), with driver calls only through our module. Memory types are found
+///   by mapping each range once at opening: UC through `resourceN`, WC through `resourceN_wc`, all but WB through our
+///   module. Registers take plain 4 B accesses only.
 /// - **Mappings:** a range is mapped for one run, so that no BAR has two types at a time. The type is read back each time if
 ///   the system reports it; a run on a mapping of another type fails.
 /// - **Order:** nothing is loaded before it was stored, except by a plan that loads.
@@ -44,16 +46,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 ///   [`MachineError::Device`].
 #[derive(Debug)]
 pub struct CardMachine {
-    allowance: Allowance,
+    pub(super) allowance: Allowance,
     /// System numbers of the cores that a plan may name.
-    cpus: Vec<usize>,
-    timer: Timer,
+    pub(super) cpus: Vec<usize>,
+    pub(super) timer: Timer,
     /// Host memory for copies, as long as the longest copy so far.
-    source: Option<Buffer>,
+    pub(super) source: Option<Buffer>,
     lines: Box<Lines>,
-    interrupted: Arc<AtomicBool>,
+    pub(super) interrupted: Arc<AtomicBool>,
     /// Number of runs so far.
-    runs: u64,
+    pub(super) runs: u64,
 }
 
 impl CardMachine {
@@ -131,8 +133,11 @@ impl CardMachine {
 
     /// Allocates and fills the host end of a copy; returns its offset and address. Its offset within a page is that of the
     /// span, so that both ends have the same alignment.
-    fn prepare(&mut self, ask: &Request) -> Result<(usize, *mut u8), MachineError> {
-        let is_copy = matches!(ask.work, Timed::Stream { shape, .. } if shape.access.width().is_none());
+    pub(super) fn prepare(&mut self, ask: &Request) -> Result<(usize, *mut u8), MachineError> {
+        let is_copy = match ask.work {
+            Timed::Stream { shape, .. } => shape.access.width().is_none(),
+            work => matches!(work, Timed::Driver { .. }),
+        };
         let start = ask.offset % super::sigbus::PAGE;
         let end = if is_copy { start + ask.len } else { start };
         if self.source.as_ref().is_none_or(|source| source.bytes().len() < end) {
@@ -152,12 +157,13 @@ impl CardMachine {
     }
 
     /// Converts a card error to an error of the `Machine` trait.
-    fn error(&self, error: CardError) -> MachineError {
+    pub(super) fn error(&self, error: CardError) -> MachineError {
         let machine = self.name();
         match error {
-            CardError::Gone { .. } | CardError::BusError { .. } | CardError::AllOnes { .. } => {
-                MachineError::Device { machine, what: error.to_string() }
-            }
+            CardError::Gone { .. }
+            | CardError::Unbound { .. }
+            | CardError::BusError { .. }
+            | CardError::AllOnes { .. } => MachineError::Device { machine, what: error.to_string() },
             other => Unsupported { what: "this plan".to_owned(), machine, because: other.to_string() }.into(),
         }
     }
@@ -178,6 +184,11 @@ impl CardMachine {
         let is_load_into_register = shape.verb == Verb::Load && shape.access.width().is_some();
         if is_load_into_register {
             return Ok(None);
+        }
+        if matches!(ask.span.memory_type, MemoryType::Wt | MemoryType::Wp) {
+            let at = window.at(ask.span.at.offset, ask.span.len).map_err(|error| self.error(error))?;
+            // SAFETY: the span is in the window. The loads must not come from a cache.
+            unsafe { flush_lines(at, ask.len) };
         }
         let found = self.loaded(window, ask.span.at, ask.len, timeout)?;
         if shape.verb == Verb::Store && found.iter().all(|byte| *byte == 0xff) {
@@ -236,7 +247,7 @@ impl Machine for CardMachine {
 
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
         let (ask, place) = self.allowance.request(plan).map_err(|refusal| refusal.into_error(self.facts()))?;
-        let Timed::Stream { shape, count, rest } = ask.work else { return Err(self.no_loop(&ask).into()) };
+        let Timed::Stream { shape, count, rest } = ask.work else { return self.run_calls(plan, &ask, place, samples) };
         let routine = shape.routine().ok_or_else(|| self.no_loop(&ask))?;
         samples.clear();
         let begun = stamp_before();
@@ -249,7 +260,9 @@ impl Machine for CardMachine {
             Window::open(device, &*self.allowance.files, &places[place], ask.span.memory_type).map_err(card)?;
         let at = window.at(ask.span.at.offset, ask.span.len).map_err(card)?;
 
-        let reads_back = shape.verb == Verb::Store && places[place].kind.may_load();
+        // A load of a cached type would come from a cache.
+        let is_cached = matches!(ask.span.memory_type, MemoryType::Wt | MemoryType::Wp);
+        let reads_back = shape.verb == Verb::Store && places[place].kind.may_load() && !is_cached;
         let delivery = if reads_back {
             // SAFETY: the window is mapped until the end of this function, and its kind permits loads.
             unsafe { Delivery::read_back(at, ask.len) }
@@ -275,7 +288,12 @@ impl Machine for CardMachine {
         let left = run.take(
             samples,
             "loading and storing",
-            || {},
+            || {
+                if ask.flushed.is_some() {
+                    // SAFETY: the span is in the window.
+                    unsafe { flush_lines(at, ask.len) };
+                }
+            },
             |limits, first, passes| {
                 // SAFETY: `Request::of` checked that the processor supports the instruction and that the accesses are within the span,
                 // which the window contains; stores only go to a window mapped for stores. The source is a separate mapping used by

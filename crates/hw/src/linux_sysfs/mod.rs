@@ -8,10 +8,11 @@
 //! | --- | --- |
 //! | `card` | [`Card`]: library for programs: attach, map, peek, poke, burst, copy, fence, detach |
 //! | `machine` | [`CardMachine`]: runs plans on a card |
+//! | `calls` | plans of driver calls, through our module |
 //! | `rehearsal`, `touch` | dry run: the accesses of a plan, without making them |
 //! | `attachment` | all checks before the first mapping |
 //! | `address`, `range`, `bar` | device addresses, named ranges, BARs |
-//! | `bar_files` | files through which BARs are mapped: those of sysfs, or that of VFIO |
+//! | `bar_files` | files through which BARs are mapped: those of sysfs, or that of VFIO or our module |
 //! | `device`, `system` | sysfs files of a device, and their location |
 //! | `state` | links and error counters before and after a run |
 //! | `effective` | effective memory type of a mapping |
@@ -31,6 +32,8 @@ mod attachment;
 mod bar;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod bar_files;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod calls;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod card;
 mod device;

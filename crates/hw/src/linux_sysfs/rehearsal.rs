@@ -8,7 +8,7 @@ use super::effective::{MappedType, Mapping};
 use super::touch::{Notes, Touch};
 use crate::x86::pin::allowed_cpus;
 use crate::x86::request::Timed;
-use lanemark_machine::{Facts, Machine, MachineError, Plan, Sample, Samples, Unsupported, Verb};
+use lanemark_machine::{Access, Facts, Machine, MachineError, Plan, Sample, Samples, Unsupported, Verb, Width};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 use std::sync::Arc;
 
@@ -98,24 +98,35 @@ impl Machine for Rehearsal {
         while samples.wants_more() {
             samples.keep(Sample { issue: Self::SAMPLE, delivered: Self::SAMPLE }, None);
         }
-        let Timed::Stream { shape, count, rest } = ask.work else { return Ok(()) };
+        let width = self.allowance.facts.driver_width.unwrap_or(Width::B8);
+        let (verb, access, count, rest, call_bytes) = match ask.work {
+            Timed::Stream { shape, count, rest } => (shape.verb, shape.access, count, rest, None),
+            Timed::Driver { verb, call_bytes } => {
+                let bytes = width.bytes() as usize;
+                (verb, Access::Plain(width), ask.len / bytes, ask.len % bytes, Some(call_bytes as u64))
+            }
+            // A mapping without an access.
+            _ => return Ok(()),
+        };
         if ask.len == 0 || count == 0 && rest == 0 {
             return Ok(());
         }
         let place = &self.allowance.attachment.places[place];
         let file = self.allowance.files.path(&self.allowance.attachment.device, place.range.bar, ask.span.memory_type);
-        let is_store = shape.verb == Verb::Store;
-        let is_copy = shape.access.width().is_none();
+        let is_store = verb == Verb::Store;
+        let is_copy = access.width().is_none() || call_bytes.is_some();
+        let is_cached = matches!(ask.span.memory_type, MemoryType::Wt | MemoryType::Wp);
         let touch = Touch {
             file: file.unwrap_or_default(),
             memory_type: ask.span.memory_type,
-            verb: shape.verb,
-            access: shape.access,
+            verb,
+            access,
             first: ask.span.at,
             last: BarOffset { offset: ask.span.end() - 1, ..ask.span.at },
             count: count as u64,
             rest_bytes: rest as u64,
-            is_read_back: is_store && place.kind.may_load(),
+            call_bytes,
+            is_read_back: is_store && place.kind.may_load() && !is_cached && call_bytes.is_none(),
             is_confirmed: (is_store || is_copy) && place.kind == super::Kind::Storage,
         };
         self.notes.add(touch);

@@ -25,6 +25,8 @@ pub struct Touch {
     pub count: u64,
     /// Remaining bytes of the span, moved by narrower accesses.
     pub rest_bytes: u64,
+    /// Bytes of each driver call, whose driver makes these accesses; `None` for loads and stores of a core.
+    pub call_bytes: Option<u64>,
     /// Whether a load of the last bytes would follow each sample, to show that its stores have arrived.
     pub is_read_back: bool,
     /// Whether the span would be loaded once after the last sample, to verify the stored data.
@@ -43,6 +45,9 @@ impl fmt::Display for Touch {
             write!(f, " and {} B by narrower accesses", self.rest_bytes)?;
         }
         write!(f, ", {} to {}", self.first, self.last)?;
+        if let Some(bytes) = self.call_bytes {
+            write!(f, ", by driver calls of {bytes} B")?;
+        }
         if self.is_read_back {
             f.write_str("; one load at its end after each sample and 31 after the last sample")?;
         }

@@ -5,7 +5,7 @@
 use super::access::{self, widest};
 use super::attachment::Place;
 use super::bar_files::{BarFile, BarFiles};
-use super::effective::{MappedType, mapped_type};
+use super::effective::MappedType;
 use super::sigbus::{Guard, PAGE};
 use super::{CardError, Device};
 use lanemark_units::{BarOffset, MemoryType};
@@ -55,14 +55,15 @@ impl Window {
         })?;
         let held = Held::take(device, bar, memory_type)?;
         let protection = if place.kind.may_store() { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
-        let BarFile { file, start } = files.open(device, place, memory_type, &path)?;
+        let bar_file = files.open(device, place, memory_type, &path)?;
         // A BAR shorter than a page may start within one; the kernel maps that page.
         let in_page = place.bar.start.0 % PAGE as u64;
         let first = range.from / PAGE as u64 * PAGE as u64;
         let lead = (in_page + range.from - first) as usize;
         let pages_len = (lead + range.len() as usize).next_multiple_of(PAGE);
+        let offset = bar_file.start + first;
         // SAFETY: the kernel chooses the address, so no existing mapping is replaced.
-        let pages = unsafe { mmap(ptr::null_mut(), pages_len, protection, MapFlags::SHARED, &file, start + first) };
+        let pages = unsafe { mmap(ptr::null_mut(), pages_len, protection, MapFlags::SHARED, &bar_file.file, offset) };
         let pages = pages.map_err(|error| match error {
             Errno::PERM => CardError::LockedDown { device: address, bar },
             Errno::INVAL => CardError::Claimed { device: address, range },
@@ -75,16 +76,19 @@ impl Window {
         let (device, place) = (device.clone(), place.clone());
         let mut window = Window { device, place, pages, pages_len, lead, mapped: not_yet, guard: None, _held: held };
         window.guard = Some(Guard::over(pages.as_ptr(), pages_len).map_err(refused)?);
-        window.mapped = window.read_back(memory_type)?;
+        window.mapped = window.read_back(files, &bar_file, memory_type)?;
         Ok(window)
     }
 
     /// Reads the memory type back; if the system reports it, it must be the requested one.
-    fn read_back(&self, asked: MemoryType) -> Result<MappedType, CardError> {
-        let Place { range, bar, .. } = self.place.clone();
+    fn read_back(&self, files: &dyn BarFiles, file: &BarFile, asked: MemoryType) -> Result<MappedType, CardError> {
+        let range = self.place.range;
         let device = self.device.address();
         let other = |found: String, because: String| CardError::OtherType { device, range, asked, found, because };
-        let mapped = mapped_type(&self.device, &range, bar.start)
+        let first = self.pages.as_ptr() as usize;
+        let pages = [first, first + self.pages_len - PAGE];
+        let mapped = files
+            .mapped_type(file, &self.device, &self.place, pages)
             .map_err(|because| other("of unknown type".to_owned(), because))?;
         match mapped.found {
             Some(found) if found != asked => {

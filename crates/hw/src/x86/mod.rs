@@ -15,6 +15,7 @@
 //! | `copy_table` | the fastest routine for each size, found by measurement |
 //! | `exchange` | messages between two cores |
 //! | `sample` | the timestamps around one sample |
+//! | `driver_calls` | `pread`, `pwrite` and `mmap` on the file of a driver |
 //! | `disturbance` | detection of disturbed samples |
 //! | `timer` | conversion of TSC cycles to ticks, and the cost of the timestamps |
 //! | `pattern` | stored data and its verification |
@@ -27,6 +28,7 @@ pub(crate) mod copy;
 pub(crate) mod copy_table;
 pub(crate) mod cpu;
 pub(crate) mod disturbance;
+pub(crate) mod driver_calls;
 pub(crate) mod exchange;
 pub(crate) mod flush;
 pub(crate) mod loops;

@@ -1,0 +1,230 @@
+//! Our kernel module (`kmod/`): memory types, refusals, DMA mappings, and its use by `lanemark bench`.
+
+use crate::guest::{Guest, tools};
+use crate::storage::{self, CARD, bound_to};
+use crate::{BEFORE, shared};
+use lanemark_checks::conformance::PROMISES;
+use lanemark_checks::root;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::thread;
+use std::time::Duration;
+
+/// The module, built for the guest's kernel; `None` if its headers could not be fetched.
+pub fn built() -> Option<&'static Path> {
+    static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let build = || {
+        let sources = tools().join("guest-headers/root/usr/src");
+        let headers = fs::read_dir(sources).ok()?.map(|entry| entry.unwrap().path());
+        let headers = headers.into_iter().find(|path| path.to_string_lossy().ends_with("-cloud-amd64"))?;
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kmod");
+        fs::create_dir_all(&folder).unwrap();
+        for file in fs::read_dir(root().join("kmod")).unwrap().map(|entry| entry.unwrap().path()) {
+            fs::copy(&file, folder.join(file.file_name().unwrap())).unwrap();
+        }
+        // W=1: warnings that the kernel's own drivers must not have.
+        let mut make = Command::new("make");
+        make.arg("-C").arg(&folder).arg(format!("KERNEL={}", headers.display())).args(["W=1", "modules"]);
+        let made = make.output().expect("make");
+        let said = format!("{}{}", String::from_utf8_lossy(&made.stdout), String::from_utf8_lossy(&made.stderr));
+        assert!(made.status.success() && !said.contains("warning:"), "{said}");
+        Some(folder.join("lanemark.ko"))
+    };
+    BUILT.get_or_init(build).as_deref()
+}
+
+/// The program that calls the module as no other one does; `None` without the module.
+pub fn program() -> Option<&'static Path> {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    built()?;
+    Some(PROGRAM.get_or_init(|| {
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("module");
+        let mut cc = Command::new("cc");
+        cc.args(["-std=gnu99", "-Wall", "-Wextra", "-Werror", "-O1", "-I"]).arg(root().join("kmod"));
+        let done = cc.arg(root().join("checks/guest/module.c")).arg("-o").arg(&program).output().expect("cc");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        program
+    }))
+}
+
+const DEVICE: &str = "/dev/lanemark/0000:01:00.0";
+
+/// Runs `then` with the storage card bound to the module; the kernel must report no problem meanwhile.
+fn behind_module<T>(then: impl FnOnce(&mut Guest) -> T) -> T {
+    let mut guest = shared();
+    guest.expect("dmesg -c >/dev/null");
+    let done = bound_to(&mut guest, "lanemark", then);
+    let log = guest.expect("dmesg");
+    let is_problem = |line: &&str| {
+        ["WARNING", "BUG", "Oops", "Call Trace", "DMAR:", "lanemark"].iter().any(|word| line.contains(word))
+    };
+    let problems: Vec<&str> = log.lines().filter(is_problem).collect();
+    assert!(problems.is_empty(), "{problems:#?}");
+    done
+}
+
+pub fn every_memory_type_is_mapped_and_read_back() {
+    let said = behind_module(|guest| guest.expect(&format!("module {DEVICE} types 2")));
+    // Encodings of IA32_PAT; the MTRR type of this BAR is the same in each line.
+    let pats: Vec<&str> = said.lines().filter_map(|line| line.split(" mtrr").next()).collect();
+    assert_eq!(pats, ["UC pat 0", "UC- pat 7", "WC pat 1", "WT pat 4", "WP pat 5"], "{said}");
+}
+
+pub fn mistakes_are_refused_with_their_error() {
+    let said = behind_module(|guest| guest.expect(&format!("module {DEVICE} refusals 2 {}", 4 << 20)));
+    assert_eq!(said, "all refused\n");
+    let said = shared().run(&format!("module {DEVICE} types 2"));
+    assert!(said.status == 1 && said.stderr.contains("No such file"), "no file without the driver: {said:?}");
+}
+
+pub fn random_requests_leave_no_warning_in_the_kernels_log() {
+    let said = behind_module(|guest| guest.expect(&format!("module {DEVICE} fuzz 20000")));
+    let accepted: u64 = said.split(' ').next().unwrap().parse().unwrap();
+    assert!(accepted > 100, "too few requests get past the first check: {said}");
+}
+
+pub fn memory_is_mapped_by_the_dma_api_and_released_at_the_end() {
+    let locked = "grep -h -E '^(Mlocked|Unevictable):' /proc/meminfo";
+    behind_module(|guest| {
+        let before = guest.expect(locked);
+        let said = guest.expect(&format!("module {DEVICE} dma"));
+        assert_eq!(said.matches("unmap").count(), 12, "{said}");
+        // Behind an IOMMU, the pages of a mapping are contiguous for the device.
+        assert!(said.lines().all(|line| line.contains(": 1 segments")), "{said}");
+        assert_eq!(before, guest.expect(locked));
+    });
+}
+
+pub fn bus_mastering_is_off_unless_asked_for_and_off_at_the_end() {
+    // Bit 2 of the command register.
+    let is_on = format!("[ $(( 0x$(xxd -s 4 -l 1 -p {CARD}/config) & 4 )) -ne 0 ]");
+    behind_module(|guest| {
+        guest.expect(&format!("module {DEVICE} hold 1 & sleep 0.5; ! {is_on}"));
+        guest.expect(&format!("sleep 1; module {DEVICE} master 60 & sleep 0.5; {is_on}"));
+        guest.expect(&format!("kill -9 $(pidof module); sleep 0.5; ! {is_on}"));
+    });
+}
+
+pub fn only_a_named_function_without_another_claim_is_bound() {
+    let mut guest = shared();
+    // A drive with its driver, and an id given to ours: the id matches, and no override names the function.
+    let said = guest.run("lanemark bench --on 0000:00:07.0 --bind lanemark --bar 0:0..4KiB --dry-run");
+    assert!(said.status == 0 && said.stdout.contains("drivers/nvme/unbind"), "{said:?}");
+    guest.run("echo 1af4 1110 >/sys/bus/pci/drivers/lanemark/new_id");
+    guest.expect(&format!("[ ! -e {CARD}/driver ]"));
+    guest.run("echo 1af4 1110 >/sys/bus/pci/drivers/lanemark/remove_id");
+    let said = guest.run("echo 0000:00:07.0 >/sys/bus/pci/drivers/lanemark/bind");
+    assert_ne!(said.status, 0, "it has the driver nvme: {said:?}");
+    let driver = guest.expect("basename $(readlink /sys/bus/pci/devices/0000:00:07.0/driver)");
+    assert_eq!(driver, "nvme\n");
+}
+
+pub fn a_second_program_is_refused_and_the_driver_is_restored() {
+    behind_module(|guest| {
+        guest.expect(&format!("module {DEVICE} hold 60 & sleep 0.5"));
+        let said = guest.run("lanemark bench --on 0000:01:00.0 --bar 2:0..4KiB --question mmio_read_latency");
+        assert!(said.status == 77 && said.stderr.contains("another program has opened"), "{said:?}");
+        guest.expect("kill $(pidof module); sleep 0.5");
+    });
+    let mut guest = shared();
+    let said = guest.expect(
+        "lanemark bench --on 0000:00:07.0 --bind lanemark --bar 0:0..4KiB --question mmio_read_latency --budget 0.1",
+    );
+    assert!(said.ends_with("restored; driver now: nvme\n"), "{said}");
+    let said = guest.run("lanemark bench --on 0000:00:07.0 --bind lanemark --bar 0:0..1MiB");
+    assert!(said.status != 0 && said.stderr.contains("ends beyond BAR0"), "{said:?}");
+    assert_eq!(guest.expect("lanemark unbind"), "every function has its former driver\n");
+}
+
+pub fn removing_the_driver_ends_the_mappings_of_a_program() {
+    behind_module(|guest| {
+        storage::fresh(guest);
+        let ask = "lanemark bench --on 0000:01:00.0 --bar 2:0..4KiB --question mmio_write_bandwidth --budget 60";
+        guest.expect(&format!("rm -f status; ({ask} >said 2>&1; echo $? >status) >/dev/null 2>&1 &"));
+        // The run has begun when bytes arrive outside.
+        let begun = |guest: &Guest| fs::read(guest.file("storage")).unwrap()[..4096].iter().any(|byte| *byte != BEFORE);
+        for _ in 0..600 {
+            if begun(guest) {
+                break;
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+        assert!(begun(guest), "nothing was stored in a minute: {:?}", guest.run("cat said status"));
+        guest.expect(&format!("echo 0000:01:00.0 >{CARD}/driver/unbind"));
+        let said = guest.expect("for i in $(seq 900); do [ -s status ] && break; sleep 0.1; done; cat status said");
+        assert!(said.starts_with("1\n"), "{said}");
+        assert!(said.contains("0000:01:00.0 was unbound") || said.contains("0000:01:00.0: bus error"), "{said}");
+        guest.expect(&format!("echo 0000:01:00.0 >/sys/bus/pci/drivers_probe; [ -e {CARD}/driver ]"));
+    });
+}
+
+const BENCH: &str = "lanemark bench --on 0000:01:00.0 --bind lanemark --bar 2:0..1MiB";
+
+pub fn a_dry_run_prints_steps_mappings_and_calls_and_changes_nothing() {
+    let mut guest = shared();
+    storage::fresh(&guest);
+    let said = guest.expect(&format!("{BENCH} --question driver_call_overhead,mmio_read_latency --dry-run"));
+    for wanted in [
+        "echo lanemark > ",
+        "/dev/lanemark/0000:01:00.0",
+        "WT",
+        "WP",
+        "by driver calls of 64 B",
+        "by driver calls of 8 B",
+    ] {
+        assert!(said.contains(wanted), "no word of '{wanted}':\n{said}");
+    }
+    guest.expect(&format!("[ ! -e {CARD}/driver ] && [ ! -e {DEVICE} ]"));
+    assert!(fs::read(guest.file("storage")).unwrap().iter().all(|byte| *byte == BEFORE));
+}
+
+pub fn a_card_behind_the_module_keeps_every_promise() {
+    let said = behind_module(|guest| guest.run("promises module 0000:01:00.0 2:0..64KiB"));
+    assert_eq!(said.status, 0, "{}{}", said.stdout, said.stderr);
+    assert!(said.stdout.ends_with(&format!("{} passed, 0 failed\n", PROMISES.len())), "{}", said.stdout);
+}
+
+/// The memory types of the mappings, with what was found.
+fn found(record: &Value) -> Vec<(String, String, bool)> {
+    let mappings = record["targets"][0]["card"]["mappings"].as_array().unwrap();
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    mappings
+        .iter()
+        .map(|map| (text(&map["memory_type"]), text(&map["effective_memory_type"]), map["is_used"] == true))
+        .collect()
+}
+
+pub fn a_card_answers_with_cached_types_and_driver_calls() {
+    let mut guest = shared();
+    storage::fresh(&guest);
+    guest.expect(&format!("{BENCH} --question driver_call_overhead --budget 0.3 --record card.json"));
+    guest.expect(&format!("echo 1 >{CARD}/enable"));
+    let record: Value = serde_json::from_str(&guest.expect("cat card.json")).unwrap();
+    let answers = record["answers"].as_array().unwrap();
+    let paths: Vec<String> = answers.iter().map(|answer| answer["method"].to_string()).collect();
+    assert!(answers.len() >= 4, "two reads, a poll, a mapping and the line of writes: {paths:?}");
+    for answer in answers.iter().filter(|answer| answer["bytes"].is_object()) {
+        assert_eq!(answer["bytes"]["claimed_bytes"], answer["bytes"]["confirmed_bytes"], "{answer}");
+    }
+    let outside = fs::read(guest.file("storage")).unwrap();
+    assert!(outside[..1 << 20].chunks(64).all(|line| line != [BEFORE; 64]), "a line was not written");
+    assert!(outside[1 << 20..].iter().all(|byte| *byte == BEFORE), "something beyond the range has changed");
+
+    // Above 4 GiB no MTRR makes WT and WP UC.
+    let large = "lanemark bench --on 0000:05:00.0 --bind lanemark --bar 2:0..64KiB --budget 0.1 --memory-type uc,wc,wt,wp \
+                 --question mmio_write_bandwidth,mmio_read_bandwidth --sizes 4KiB --record large.json";
+    let said = guest.expect(large);
+    guest.expect("echo 1 >/sys/bus/pci/devices/0000:05:00.0/enable");
+    let record: Value = serde_json::from_str(&guest.expect("cat large.json")).unwrap();
+    let wanted = ["uc", "wc", "wt", "wp"].map(|kind| (kind.to_owned(), kind.to_owned(), true));
+    assert_eq!(found(&record), wanted, "{said}");
+    for kind in ["wt", "wp"] {
+        assert!(
+            record["answers"].as_array().unwrap().iter().any(|answer| answer["method"].to_string().contains(kind)),
+            "no answer with {kind}: {said}"
+        );
+    }
+}
