@@ -339,8 +339,18 @@ impl Rules<'_> {
             "to_device_command",
             format!("commands are wider than a register of {width} B"),
         );
-        self.check(engine.to_device != engine.to_host, values, "to_host_command", "equals to_device_command; each direction needs its own command");
-        self.check(engine.done_mask != 0, values, "done_mask", "must not be 0: with no bit to compare, a transfer is always done");
+        self.check(
+            engine.to_device != engine.to_host,
+            values,
+            "to_host_command",
+            "equals to_device_command; each direction needs its own command",
+        );
+        self.check(
+            engine.done_mask != 0,
+            values,
+            "done_mask",
+            "must not be 0: with no bit to compare, a transfer is always done",
+        );
         self.check(engine.done_value & !engine.done_mask == 0, values, "done_value", "has bits outside done_mask");
         if engine.with_interrupt.is_some() {
             self.check(has_interrupt, values, "interrupt_command", "needs a section [interrupt]");
@@ -465,7 +475,12 @@ mod tests {
             ),
             ("done_mask = 0x1", "done_mask = 0x0", "done_mask = 0x3", "0 is always done"),
             ("done_value = 0x0", "done_value = 0x2", "done_value = 0x1", "bits outside done_mask"),
-            ("to_host_command = 0x3", "to_host_command = 0x1", "to_host_command = 0x2", "equals to_device_command; each direction needs its own command"),
+            (
+                "to_host_command = 0x3",
+                "to_host_command = 0x1",
+                "to_host_command = 0x2",
+                "equals to_device_command; each direction needs its own command",
+            ),
             ("most_bytes = \"2KiB\"", "most_bytes = 4097", "most_bytes = 4096", "beyond memory_bytes, 4KiB"),
             ("alignment_bytes = 1", "alignment_bytes = 3", "alignment_bytes = 4", "power of two"),
             (

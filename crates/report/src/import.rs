@@ -29,8 +29,7 @@ pub fn import_table(imported: &Imported, answers: usize, on: Option<&str>, width
     let mut blocks = vec![lines.join("\n"), grid.lines(width).join("\n")];
     let mut lines = vec!["Does this look right?".to_owned()];
     if on.is_none() {
-        let text =
-            "  the link is unknown, so rates have no limit: name it with --on PLATFORM or --on LSPCI.txt";
+        let text = "  the link is unknown, so rates have no limit: name it with --on PLATFORM or --on LSPCI.txt";
         lines.push(wrap(text, width, 4));
     }
     if findings.is_empty() {
