@@ -12,6 +12,7 @@ mod apart;
 mod calibrate;
 mod data_error;
 mod datum;
+mod evidence;
 mod fill;
 mod fit_data;
 mod held_out;

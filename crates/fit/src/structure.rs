@@ -6,6 +6,7 @@
 //! not clearly worse.
 
 use crate::calibrate::{by_formulas, of_free, pulled, rounded};
+use crate::evidence::{BETTER, is_better, mean, simplest};
 use crate::fit_data::FitData;
 use crate::least_squares::{FIRST_GAIN, Rows, derivatives, scout, solve, sum_of_squares};
 use crate::mechanism::{BEAT_BYTES, BEAT_NS, MECHANISMS, Mechanism, only_of};
@@ -35,15 +36,6 @@ const STEPS_OF_REST: usize = 6;
 
 /// Short fits of trials with one more mechanism: of so many, so many steps each, one after the other.
 const SCREENING: [(usize, usize); 3] = [(usize::MAX, 1), (48, 2), (24, 4)];
-
-/// A structure must reduce the mean error of the held-out figures to this share.
-const BETTER: f64 = 0.85;
-
-/// Error of a held-out figure from which on it is not predicted.
-const MISSED_PERCENT: f64 = 10.0;
-
-/// Share of such an error below which another one is clearly smaller.
-const CLEARLY_SMALLER: f64 = 0.5;
 
 /// Structures with one more mechanism: about as many combinations as [`MECHANISMS`] have.
 const STRUCTURES: f64 = 150.0;
@@ -173,35 +165,6 @@ pub(crate) fn search(problem: &FitData) -> Option<Structure> {
     }
     let is_cut_short = best.is_at_end();
     Some(Structure { problem: best.problem, values: best.values, contenders, is_cut_short })
-}
-
-fn mean(errors: &[f64]) -> f64 {
-    errors.iter().sum::<f64>() / errors.len().max(1) as f64
-}
-
-/// Whether the errors `found` are clearly smaller than `before`, figure by figure: their mean is at most this share, and the
-/// mean of the differences is more than its standard error.
-///
-/// A figure that alone determines a number is predicted by neither structure when it is held out, and chance decides which
-/// one misses it by more: without it, the others are compared.
-fn is_better(before: &[f64], found: &[f64], share: f64) -> bool {
-    let (before, found): (Vec<f64>, Vec<f64>) =
-        before.iter().zip(found).filter(|(before, found)| !is_of_neither(**before, **found)).unzip();
-    let (gain, error) = difference(&before, &found);
-    mean(&found) <= share * mean(&before) && gain > error
-}
-
-/// Whether a figure is predicted by neither of two structures, and not clearly better by the new one.
-fn is_of_neither(before_percent: f64, found_percent: f64) -> bool {
-    before_percent.min(found_percent) > MISSED_PERCENT && found_percent > CLEARLY_SMALLER * before_percent
-}
-
-/// Mean of the differences between the errors of the same figures, and its standard error.
-fn difference(one: &[f64], other: &[f64]) -> (f64, f64) {
-    let all: Vec<f64> = one.iter().zip(other).map(|(one, other)| one - other).collect();
-    let middle = mean(&all);
-    let spread = all.iter().map(|one| (one - middle).powi(2)).sum::<f64>() / all.len().saturating_sub(1).max(1) as f64;
-    (middle, (spread / all.len().max(1) as f64).sqrt())
 }
 
 impl Trial {
@@ -436,22 +399,6 @@ fn exchanged(best: &Trial, compared: &mut Vec<(Trial, Vec<f64>)>) -> Vec<(Trial,
     others.flatten().collect()
 }
 
-/// The trial with the fewest `numbers` among those whose errors exceed the smallest ones by no more than the standard error of
-/// the difference.
-///
-/// Source: the rule of one standard error, Breiman and others, "Classification and Regression Trees", 1984, section 3.4.3.
-fn simplest<T>(tried: Vec<(T, Vec<f64>)>, numbers: impl Fn(&T) -> usize) -> Option<(T, Vec<f64>)> {
-    let least = tried.iter().map(|(_, errors)| errors).min_by(|one, other| mean(one).total_cmp(&mean(other)))?.clone();
-    let is_as_good = |errors: &[f64]| {
-        let (excess, error) = difference(errors, &least);
-        excess <= error
-    };
-    let as_good = tried.into_iter().filter(|(_, errors)| is_as_good(errors));
-    as_good.min_by(|one, other| {
-        numbers(&one.0).cmp(&numbers(&other.0)).then_with(|| mean(&one.1).total_cmp(&mean(&other.1)))
-    })
-}
-
 /// Trials with one more mechanism that reduce the errors most, best first: after short fits, of which the worse ones are
 /// given up early.
 fn promising(best: &Trial) -> Vec<Trial> {
@@ -592,45 +539,4 @@ fn simpler(best: &Trial, errors: &[f64]) -> Option<(Trial, Vec<f64>)> {
     let others = (0..best.added.len()).filter_map(|place| best.without(place)?.judged());
     let not_worse = others.filter(|(_, without)| !is_better(without, errors, BETTER));
     not_worse.min_by(|one, other| mean(&one.1).total_cmp(&mean(&other.1)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The name of the simplest of these: name, number of keys, errors.
-    fn chosen(tried: &[(&'static str, usize, [f64; 4])]) -> Option<&'static str> {
-        let tried = tried.iter().map(|(name, numbers, errors)| ((*name, *numbers), errors.to_vec())).collect();
-        simplest(tried, |(_, numbers)| *numbers).map(|((name, _), _)| name)
-    }
-
-    #[test]
-    fn the_simplest_within_one_standard_error_of_the_best_is_chosen() {
-        let best = ("best", 3, [1.0; 4]);
-        // Differences of 0, 0, 0 and x have the mean x / 4 and the standard error x / 4.
-        assert_eq!(chosen(&[best, ("simple", 1, [1.0, 1.0, 1.0, 1.5])]), Some("simple"));
-        assert_eq!(chosen(&[best, ("simple", 1, [1.01, 1.0, 1.0, 1.5])]), Some("best"));
-        // A small difference that all figures have is clear.
-        assert_eq!(chosen(&[best, ("simple", 1, [1.001, 1.002, 1.001, 1.002])]), Some("best"));
-        // Of equally simple ones, the better one.
-        assert_eq!(chosen(&[("worse", 3, [1.0, 1.0, 1.0, 1.5]), best]), Some("best"));
-        assert_eq!(chosen(&[]), None);
-    }
-
-    #[test]
-    fn a_structure_is_better_by_fifteen_percent_and_by_more_than_the_standard_error() {
-        let before = [1.0, 1.0, 1.0, 1.0];
-        assert!(is_better(&before, &[0.849, 0.85, 0.85, 0.85], BETTER));
-        assert!(!is_better(&before, &[0.851, 0.85, 0.85, 0.85], BETTER));
-        // Figures that both miss by more than 10 % are no evidence, unless the new error is half as large.
-        let missed = [30.0, 1.0, 1.0, 1.0, 1.0];
-        assert!(is_better(&missed, &[90.0, 0.849, 0.85, 0.85, 0.85], BETTER));
-        assert!(!is_better(&missed, &[15.1, 1.0, 1.0, 1.0, 1.0], BETTER));
-        assert!(!is_better(&missed, &[15.1, 0.851, 0.85, 0.85, 0.85], BETTER));
-        assert!(is_better(&[30.0, 30.0], &[15.0, 14.9], BETTER));
-        assert!(!is_better(&[9.0, 1.0, 1.0, 1.0, 1.0], &[9.0, 0.849, 0.85, 0.85, 0.85], BETTER));
-        // One figure alone: the mean difference is its standard error.
-        assert!(!is_better(&before, &[1.0, 1.0, 1.01, 0.0], BETTER));
-        assert!(is_better(&before, &[0.99, 0.99, 1.0, 0.0], BETTER));
-    }
 }
