@@ -140,13 +140,12 @@ impl Way<'_> {
         }
         for chunk in pieces {
             let alike = self.alike_piece(chunk, chunk.address - start);
-            let request = match kept.find(alike) {
-                Some(request) => *request,
-                None => {
-                    let request = self.request(up, chunk, chunk.address - start)?;
-                    kept.keep(alike, request);
-                    request
-                }
+            let request = if let Some(request) = kept.find(alike) {
+                *request
+            } else {
+                let request = self.request(up, chunk, chunk.address - start)?;
+                kept.keep(alike, request);
+                request
             };
             let arrived = self.arrives(stages, up, &request, self.engine(chunk, chunk.address - start))?;
             let ready = translator.look(arrived, chunk.address / translator.page_bytes());

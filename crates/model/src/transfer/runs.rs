@@ -101,15 +101,14 @@ impl Way<'_> {
             for nth in first..first + transfers {
                 let alike = self.alike(nth);
                 let (mut computed, mut is_kept) = (None, true);
-                let (of_one, times) = match earlier.find(alike) {
-                    Some(known) => known,
-                    None => {
-                        let of_one = (self.sum_of_one(nth, &mut earlier_requests)?, 0);
-                        earlier.keep(alike, of_one).unwrap_or_else(|| {
-                            is_kept = false;
-                            computed.insert(of_one)
-                        })
-                    }
+                let (of_one, times) = if let Some(known) = earlier.find(alike) {
+                    known
+                } else {
+                    let of_one = (self.sum_of_one(nth, &mut earlier_requests)?, 0);
+                    earlier.keep(alike, of_one).unwrap_or_else(|| {
+                        is_kept = false;
+                        computed.insert(of_one)
+                    })
                 };
                 of_channel[(nth % u64::from(self.channels)) as usize] += of_one.engine;
                 match nth {
@@ -219,13 +218,12 @@ impl Way<'_> {
                 times += 1;
             }
             let computed;
-            let of_one = match earlier.find(alike) {
-                Some(of_one) => of_one,
-                None => {
-                    computed = self.sum_of_request(nth, chunk, chunk.address - start)?;
-                    earlier.keep(alike, computed);
-                    &computed
-                }
+            let of_one = if let Some(of_one) = earlier.find(alike) {
+                of_one
+            } else {
+                computed = self.sum_of_request(nth, chunk, chunk.address - start)?;
+                earlier.keep(alike, computed);
+                &computed
             };
             match times {
                 1 => self.append(sum, of_one),
