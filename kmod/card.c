@@ -3,11 +3,11 @@
  * lanemark: the BARs of a PCI function for measurements by a program, with a chosen memory type.
  *
  * The driver matches no device by itself: a function is bound to it by name (driver_override). It claims all BARs
- * exclusively, so that no mapping through sysfs or /dev/mem can change the type of one, and offers /dev/lanemark/ADDRESS to
+ * exclusively, so that with strict /dev/mem no mapping through sysfs or /dev/mem can change the type of one, and offers /dev/lanemark/ADDRESS to
  * one program at a time; see lanemark_uapi.h. Bus mastering is off unless the program turns it on.
  *
  * Locks, in this order: io_lock (window, DMA mappings, removal), the mmap lock of the process, map_lock (what mmap reads).
- * No memory of a program is accessed under io_lock, so no program can delay a removal.
+ * No memory of a program is accessed under io_lock. Only a program that holds its own mmap lock can delay a removal.
  */
 #include <linux/capability.h>
 #include <linux/io.h>
@@ -68,7 +68,7 @@ static int lanemark_open(struct inode *inode, struct file *file)
 	int error;
 
 	if (!capable(CAP_SYS_RAWIO))
-		return -EPERM;
+		return -EACCES;
 	error = security_locked_down(LOCKDOWN_PCI_ACCESS);
 	if (error)
 		return error;
@@ -373,8 +373,8 @@ static int lanemark_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	struct lanemark *card;
 	int error;
 
-	/* Only a function that was named: it has the id that matches all. Others match an id given to the driver. */
-	if (id->vendor != PCI_ANY_ID || pdev->hdr_type != PCI_HEADER_TYPE_NORMAL)
+	/* Not by an id that was given to the driver, which may match every function. */
+	if (!id->override_only || pdev->hdr_type != PCI_HEADER_TYPE_NORMAL)
 		return -ENODEV;
 	card = kzalloc(sizeof(*card), GFP_KERNEL);
 	if (!card)
@@ -436,9 +436,15 @@ static void lanemark_remove(struct pci_dev *pdev)
 	kref_put(&card->references, lanemark_free);
 }
 
+/* Matches a function whose driver_override names this driver. Not exported: no alias loads the module. */
+static const struct pci_device_id lanemark_ids[] = {
+	{ PCI_DEVICE(PCI_ANY_ID, PCI_ANY_ID), .override_only = 1 },
+	{ }
+};
+
 static struct pci_driver lanemark_driver = {
 	.name = "lanemark",
-	/* No ids: a function is bound by its driver_override. */
+	.id_table = lanemark_ids,
 	.probe = lanemark_probe,
 	.remove = lanemark_remove,
 };

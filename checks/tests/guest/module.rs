@@ -113,9 +113,12 @@ pub fn only_a_named_function_without_another_claim_is_bound() {
     // A drive with its driver, and an id given to ours: the id matches, and no override names the function.
     let said = guest.run("lanemark bench --on 0000:00:07.0 --bind lanemark --bar 0:0..4KiB --dry-run");
     assert!(said.status == 0 && said.stdout.contains("drivers/nvme/unbind"), "{said:?}");
-    guest.run("echo 1af4 1110 >/sys/bus/pci/drivers/lanemark/new_id");
-    guest.expect(&format!("[ ! -e {CARD}/driver ]"));
-    guest.run("echo 1af4 1110 >/sys/bus/pci/drivers/lanemark/remove_id");
+    for id in ["1af4 1110", "ffffffff ffffffff"] {
+        guest.run(&format!("echo {id} >/sys/bus/pci/drivers/lanemark/new_id"));
+        guest.expect(&format!("[ ! -e {CARD}/driver ]"));
+        assert_eq!(guest.expect("ls /sys/bus/pci/drivers/lanemark | grep -c : || true"), "0\n", "{id}");
+        guest.run(&format!("echo {id} >/sys/bus/pci/drivers/lanemark/remove_id"));
+    }
     let said = guest.run("echo 0000:00:07.0 >/sys/bus/pci/drivers/lanemark/bind");
     assert_ne!(said.status, 0, "it has the driver nvme: {said:?}");
     let driver = guest.expect("basename $(readlink /sys/bus/pci/devices/0000:00:07.0/driver)");
