@@ -96,6 +96,9 @@ impl Allowance {
 /// Rejects requests that the kind of the place forbids.
 fn check_kind(ask: &Request, place: &Place) -> Result<(), Refusal> {
     let is_cached = matches!(ask.span.memory_type, MemoryType::Wt | MemoryType::Wp);
+    if let (Timed::Driver { .. }, true) = (ask.work, is_cached) {
+        return Err(Refusal::new("a driver call", "a call leaves WT and WP lines in a cache: use uc, uc- or wc"));
+    }
     if let (Timed::Driver { .. } | Timed::Map, None) = (ask.work, ask.flushed) {
         let because = format!("{} is {}: calls copy storage only", place.range, place.kind);
         return if place.kind == Kind::Storage { Ok(()) } else { Err(Refusal::new("a driver call", because)) };
