@@ -81,17 +81,15 @@ impl Way<'_> {
         // Most transfers and requests of a window are the same at other addresses.
         let (mut earlier, mut earlier_requests) = (Kept::default(), Kept::default());
         if let Some(period) = self.period().filter(|_| self.channels == 1) {
-            let (mut next, mut earlier) = (first, None);
-            while next < first + transfers {
-                let run = (first + transfers - next).min(self.until_start(next));
-                let of_run = match earlier {
-                    // Another pass over the whole window.
-                    Some((whole, of_whole)) if whole == run && next > first + run => of_whole,
-                    _ => self.sum_of_run(next, run, period, &mut earlier_requests)?,
-                };
-                earlier = Some((run, of_run));
-                self.append(&mut sum, &of_run);
-                next += run;
+            let (mut next, end) = (first, first + transfers);
+            while next < end {
+                let run = (end - next).min(self.until_start(next));
+                // From one start of the window to the next, all passes are the same.
+                let is_whole = run == self.transfer.window.places(self.transfer.bytes);
+                let passes = if is_whole { (end - next) / run } else { 1 };
+                let of_run = self.sum_of_run(next, run, period, &mut earlier_requests)?;
+                self.append(&mut sum, &self.repeated(&of_run, passes)?);
+                next += run * passes;
             }
             of_channel[0] = sum.map_or(Ticks::ZERO, |sum| sum.engine);
         } else {
