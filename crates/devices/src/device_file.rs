@@ -471,9 +471,9 @@ mod tests {
                 "source_register = 0x80",
                 "source_register = 0x90",
                 "source_register = 0xa0",
-                "0x90 is source_register, too",
+                "0x90 is also source_register: give each register its own offset",
             ),
-            ("done_mask = 0x1", "done_mask = 0x0", "done_mask = 0x3", "0 is always done"),
+            ("done_mask = 0x1", "done_mask = 0x0", "done_mask = 0x3", "must not be 0"),
             ("done_value = 0x0", "done_value = 0x2", "done_value = 0x1", "bits outside done_mask"),
             (
                 "to_host_command = 0x3",
