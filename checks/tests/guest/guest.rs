@@ -22,12 +22,20 @@ const SOMEBODY: u32 = 1000;
 /// Boots that may fail before the guest is ready, because an emulated timer is sometimes late on a busy machine.
 const BOOTS: u32 = 3;
 
-/// Shell script that runs its arguments, and ends them when its standard input closes, in any kind of exit of the test.
+/// Shell script that runs its arguments but the first. When its standard input closes, in any kind of exit of the test, it
+/// ends them and removes the folder named first: statics are never dropped.
 const KEEPER: &str = r#"
+folder=$1
+shift
 exec 3<&0
 "$@" </dev/null 3<&- &
 emulator=$!
-{ cat <&3 >/dev/null; kill $emulator 2>/dev/null; } &
+{
+    cat <&3 >/dev/null
+    kill $emulator 2>/dev/null
+    while kill -0 $emulator 2>/dev/null; do sleep 0.1; done
+    rm -rf "$folder"
+} &
 wait $emulator
 "#;
 
@@ -102,7 +110,7 @@ impl Guest {
         }
 
         let mut emulator = Command::new("sh")
-            .args(["-c", KEEPER, "sh", "timeout", LIFE_S])
+            .args(["-c", KEEPER, "sh", &here, "timeout", LIFE_S])
             .args(qemu())
             .args(&arguments)
             .stdin(Stdio::piped())
@@ -117,9 +125,10 @@ impl Guest {
                 Err(error) => error,
             };
             if Instant::now() > deadline || emulator.try_wait().unwrap().is_some() {
+                let said = logs(folder.path());
                 drop(emulator.stdin.take());
                 let _ = emulator.wait();
-                return Err(format!("the emulator did not start: {error}\n{}", logs(folder.path())));
+                return Err(format!("the emulator did not start: {error}\n{said}"));
             }
             std::thread::sleep(Duration::from_millis(20));
         };

@@ -6,8 +6,8 @@ pub(crate) const BETTER: f64 = 0.85;
 /// Error of a held-out figure from which on it is not predicted.
 const MISSED_PERCENT: f64 = 10.0;
 
-/// Share of such an error below which another one is clearly smaller.
-const CLEARLY_SMALLER: f64 = 0.5;
+/// Ratio of two such errors up to which chance decides which one is larger.
+const ALIKE: f64 = 2.0;
 
 pub(crate) fn mean(errors: &[f64]) -> f64 {
     errors.iter().sum::<f64>() / errors.len().max(1) as f64
@@ -17,17 +17,19 @@ pub(crate) fn mean(errors: &[f64]) -> f64 {
 /// mean of the differences is more than its standard error.
 ///
 /// A figure that alone determines a number is predicted by neither structure when it is held out, and chance decides which
-/// one misses it by more: without it, the others are compared.
+/// one misses it by more: without it, the others are compared, if they are most.
 pub(crate) fn is_better(before: &[f64], found: &[f64], share: f64) -> bool {
-    let (before, found): (Vec<f64>, Vec<f64>) =
+    let told: (Vec<f64>, Vec<f64>) =
         before.iter().zip(found).filter(|(before, found)| !is_of_neither(**before, **found)).unzip();
-    let (gain, error) = difference(&before, &found);
-    mean(&found) <= share * mean(&before) && gain > error
+    let (before, found) = if 2 * told.0.len() > before.len() { (&told.0[..], &told.1[..]) } else { (before, found) };
+    let (gain, error) = difference(before, found);
+    mean(found) <= share * mean(before) && gain > error
 }
 
-/// Whether a figure is predicted by neither of two structures, and not clearly better by the new one.
+/// Whether a figure is predicted by neither of two structures, and clearly better by none.
 fn is_of_neither(before_percent: f64, found_percent: f64) -> bool {
-    before_percent.min(found_percent) > MISSED_PERCENT && found_percent > CLEARLY_SMALLER * before_percent
+    let (less, more) = (before_percent.min(found_percent), before_percent.max(found_percent));
+    less > MISSED_PERCENT && more < ALIKE * less
 }
 
 /// Mean of the differences between the errors of the same figures, and its standard error.
@@ -82,12 +84,14 @@ mod tests {
         let before = [1.0, 1.0, 1.0, 1.0];
         assert!(is_better(&before, &[0.849, 0.85, 0.85, 0.85], BETTER));
         assert!(!is_better(&before, &[0.851, 0.85, 0.85, 0.85], BETTER));
-        // Figures that both miss by more than 10 % are no evidence, unless the new error is half as large.
+        // Figures that both miss by more than 10 %, one by less than twice the other, are no evidence.
         let missed = [30.0, 1.0, 1.0, 1.0, 1.0];
-        assert!(is_better(&missed, &[90.0, 0.849, 0.85, 0.85, 0.85], BETTER));
+        assert!(is_better(&missed, &[59.9, 0.849, 0.85, 0.85, 0.85], BETTER));
+        assert!(!is_better(&missed, &[60.0, 0.849, 0.85, 0.85, 0.85], BETTER));
         assert!(!is_better(&missed, &[15.1, 1.0, 1.0, 1.0, 1.0], BETTER));
-        assert!(!is_better(&missed, &[15.1, 0.851, 0.85, 0.85, 0.85], BETTER));
-        assert!(is_better(&[30.0, 30.0], &[15.0, 14.9], BETTER));
+        // They are, if they are half of all.
+        assert!(!is_better(&[30.0, 30.0, 1.0, 1.0], &[59.0, 59.0, 0.8, 0.79], BETTER));
+        assert!(is_better(&[30.0, 30.0, 1.0, 1.0, 1.0], &[59.0, 59.0, 0.8, 0.79, 0.8], BETTER));
         assert!(!is_better(&[9.0, 1.0, 1.0, 1.0, 1.0], &[9.0, 0.849, 0.85, 0.85, 0.85], BETTER));
         // One figure alone: the mean difference is its standard error.
         assert!(!is_better(&before, &[1.0, 1.0, 1.01, 0.0], BETTER));

@@ -95,8 +95,8 @@ struct Added {
 #[derive(Clone)]
 struct Trial {
     added: Vec<Added>,
-    /// Mechanisms with the same effect on all figures as the one that was added last.
-    instead: Vec<Added>,
+    /// Trials whose last mechanism had the same effect in a short fit: no candidates.
+    instead: Vec<Trial>,
     problem: FitData,
     facts: Facts,
     /// Start, or best values, of the keys of `problem`.
@@ -381,12 +381,7 @@ fn extended(from: &Trial, compared: &mut Vec<(Trial, Vec<f64>)>) -> Vec<(Trial, 
     let tried: Vec<(Trial, Vec<f64>)> = promising(from).into_iter().filter_map(Trial::judged).collect();
     for (trial, errors) in &tried {
         compared.push((trial.clone(), errors.clone()));
-        for instead in &trial.instead {
-            let mut other = trial.clone();
-            other.added.pop();
-            other.added.push(instead.clone());
-            compared.push((other, errors.clone()));
-        }
+        compared.extend(trial.instead.iter().cloned().filter_map(Trial::judged));
     }
     tried
 }
@@ -433,7 +428,9 @@ fn promising(best: &Trial) -> Vec<Trial> {
     // Two mechanisms with the same effect on all figures cannot be told apart by them: the first one stands for both.
     tried.dedup_by(|later, first| {
         let is_same = later.1 != first.1 && (later.0 - first.0).abs() <= SAME * first.0;
-        first.2.instead.extend(later.2.added.last().filter(|_| is_same).cloned());
+        if is_same {
+            first.2.instead.push(later.2.clone());
+        }
         is_same
     });
     let mut of_mechanism = [0; MECHANISMS.len()];
