@@ -437,14 +437,11 @@ static void lanemark_remove(struct pci_dev *pdev)
 }
 
 /* Matches a function whose driver_override names this driver. Not exported: no alias loads the module. */
-static const struct pci_device_id lanemark_ids[] = {
-	{ PCI_DEVICE(PCI_ANY_ID, PCI_ANY_ID), .override_only = 1 },
-	{ }
-};
+static const struct pci_device_id named[] = { { PCI_DEVICE(PCI_ANY_ID, PCI_ANY_ID), .override_only = 1 }, { } };
 
 static struct pci_driver lanemark_driver = {
 	.name = "lanemark",
-	.id_table = lanemark_ids,
+	.id_table = named,
 	.probe = lanemark_probe,
 	.remove = lanemark_remove,
 };
