@@ -37,10 +37,16 @@ fn main() -> ExitCode {
         a_finding_is_kept_as_a_file_that_fails_in_the_same_way,
         a_design_that_does_not_return_is_a_finding,
         a_design_that_does_not_settle_is_a_finding,
+        the_card_with_ultrascale_streams_breaks_no_rule,
+        misuse_of_ultrascale_streams_is_found,
         commands_of_the_guide_print_the_shown_output,
     )
     .into();
-    tests.extend(trials!(cocotb; the_example_test_bench_of_cocotb_finds_the_trusted_completion));
+    tests.extend(trials!(
+        cocotb;
+        the_example_test_bench_of_cocotb_finds_the_trusted_completion,
+        the_card_with_ultrascale_streams_works_with_a_model_of_others,
+    ));
     tests.extend(trials!(long; the_card_passes_ten_million_tlps));
     run(tests)
 }
@@ -72,6 +78,122 @@ fn the_example_test_bench_of_cocotb_finds_the_trusted_completion() {
     assert!(output.status.success() && text.contains("TESTS=2 PASS=2 FAIL=0 SKIP=0"), "{text}");
 }
 
+/// Files of the card with the streams of a hard block.
+fn ultrascale_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = sources(&root().join("rtl/card"));
+    files.extend(sources(folder));
+    files
+}
+
+/// Compiles the card with the UltraScale+ streams of `folder`, of this width in bits.
+fn build_ultrascale(library: &Path, folder: &Path, width: u32) {
+    let output = Command::new(root().join("rtl/build"))
+        .args(["--interface", "ultrascale"])
+        .arg(library)
+        .args(["card_ultrascale".to_owned(), format!("-GWIDTH={width}")])
+        .args(ultrascale_files(folder))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn the_card_with_ultrascale_streams_breaks_no_rule() {
+    let folder = tempfile::tempdir().unwrap();
+    for width in [64, 128, 256] {
+        let file = folder.path().join(format!("card{width}.so"));
+        build_ultrascale(&file, &root().join("rtl/ultrascale"), width);
+        let library = load(&file);
+        for is_illegal in [false, true] {
+            let summary = fuzz(&library, &target("rtl/card.toml"), 150, is_illegal, 2);
+            let texts: Vec<String> = summary.failures.iter().map(|failure| format!("{:?}", failure.finding)).collect();
+            assert!(texts.is_empty(), "{width} bits: {}", texts.join("\n"));
+            assert!(summary.tlps > 30_000, "only {} TLPs", summary.tlps);
+        }
+    }
+}
+
+fn misuse_of_ultrascale_streams_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    for (number, (name, file, from, to, rule, said)) in [
+        (
+            "completions do not wait for the sequence numbers of writes",
+            "card_ultrascale.sv",
+            ".writes_sent(unsent == 0)",
+            ".writes_sent(1'b1)",
+            "posted_order",
+            "before its last bytes came",
+        ),
+        (
+            "completions without a read are passed on",
+            "packet_to_tlp.sv",
+            "error == 4'd8 || error == 4'd6",
+            "error == 4'd8",
+            "unexpected_completion",
+            "",
+        ),
+        (
+            "a packet pauses",
+            "tlp_to_packet.sv",
+            "assign rq_valid = state == SEND && !is_completion;",
+            "logic beat_is_odd;\n    always_ff @(posedge clk) beat_is_odd <= next[3];\n    \
+             assign rq_valid = state == SEND && !is_completion && beat_is_odd == next[3];",
+            "assertion",
+            "s_axis_rq: tvalid is 0 inside a packet",
+        ),
+        (
+            "the descriptor announces a DW too much",
+            "tlp_to_packet.sv",
+            "poisoned, 3'b000, is_write, length}",
+            "poisoned, 3'b000, is_write, length + 11'd1}",
+            "assertion",
+            "the descriptor announces",
+        ),
+        (
+            "first and last byte enables are exchanged",
+            "tlp_to_packet.sv",
+            "byte_enables = header[1][7:0]",
+            "byte_enables = {header[1][3:0], header[1][7:4]}",
+            "byte_enables",
+            "",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mutant = folder.path().join(number.to_string());
+        fs::create_dir(&mutant).unwrap();
+        for source in sources(&root().join("rtl/ultrascale")) {
+            let mut text = fs::read_to_string(&source).unwrap();
+            if source.ends_with(file) {
+                assert_eq!(text.matches(from).count(), 1, "{name}: {from}");
+                text = text.replacen(from, to, 1);
+            }
+            fs::write(mutant.join(source.file_name().unwrap()), text).unwrap();
+        }
+        let library = mutant.join("mutant.so");
+        build_ultrascale(&library, &mutant, 128);
+        let library = load(&library);
+        let target = target("rtl/card.toml");
+        let mut failures = fuzz(&library, &target, 100, false, 2).failures;
+        failures.extend(fuzz(&library, &target, 100, true, 2).failures);
+        let is_it = |text: &str| text.contains(said);
+        let found = failures.iter().map(|failure| (failure.finding.rule.row().name, format!("{:?}", failure.finding)));
+        let found: Vec<(&str, String)> = found.collect();
+        assert!(found.iter().any(|(row, text)| *row == rule && is_it(text)), "{name}: {found:#?}");
+    }
+}
+
+fn the_card_with_ultrascale_streams_works_with_a_model_of_others() {
+    let output = Command::new(root().join("rtl/cocotb_run"))
+        .args(["card_ultrascale", "rtl/ultrascale/test_card_ultrascale.py"])
+        .args(ultrascale_files(&root().join("rtl/ultrascale")))
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("TESTS=2 PASS=2 FAIL=0 SKIP=0"), "{text}");
+}
+
 fn the_card_passes_ten_million_tlps() {
     let (_folder, library) = loaded("card", "rtl/card");
     let target = target("rtl/card.toml");
@@ -89,11 +211,17 @@ fn the_card_passes_ten_million_tlps() {
     }
 }
 
-/// Compiles files of a folder.
-fn build(library: &Path, top: &str, folder: &Path) -> Result<(), String> {
+/// Files in `SystemVerilog` of a folder.
+fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|file| file.extension().is_some_and(|kind| kind == "sv"));
     files.sort();
+    files
+}
+
+/// Compiles files of a folder.
+fn build(library: &Path, top: &str, folder: &Path) -> Result<(), String> {
+    let files = sources(folder);
     let output = Command::new(root().join("rtl/build")).arg(library).arg(top).args(&files).output().unwrap();
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
 }
