@@ -99,15 +99,15 @@ fn build_ultrascale(library: &Path, folder: &Path, width: u32) {
 
 fn the_card_with_ultrascale_streams_breaks_no_rule() {
     let folder = tempfile::tempdir().unwrap();
-    for width in [64, 128, 256] {
+    for width in [64, 128, 256, 512] {
         let file = folder.path().join(format!("card{width}.so"));
         build_ultrascale(&file, &root().join("rtl/ultrascale"), width);
         let library = load(&file);
         for is_illegal in [false, true] {
-            let summary = fuzz(&library, &target("rtl/card.toml"), 150, is_illegal, 2);
+            let summary = fuzz(&library, &target("rtl/card.toml"), 100, is_illegal, 2);
             let texts: Vec<String> = summary.failures.iter().map(|failure| format!("{:?}", failure.finding)).collect();
             assert!(texts.is_empty(), "{width} bits: {}", texts.join("\n"));
-            assert!(summary.tlps > 30_000, "only {} TLPs", summary.tlps);
+            assert!(summary.tlps > 25_000, "only {} TLPs", summary.tlps);
         }
     }
 }

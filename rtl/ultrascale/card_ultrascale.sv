@@ -1,9 +1,15 @@
-// The card with the user interface of the UltraScale+ hard block: streams of 64, 128 or 256 bits, aligned to DWs, without
+// The card with the user interface of the UltraScale+ hard block: streams of 64 to 512 bits, aligned to DWs, without
 // straddling, and tags of the user.
 module card_ultrascale #(
     parameter int          WIDTH = 128,
     // Longer than the completion timeout of the block and the time for which it holds reads back.
-    parameter logic [31:0] TIMEOUT_CLOCKS = 32'd6144
+    parameter logic [31:0] TIMEOUT_CLOCKS = 32'd6144,
+    // Streams of 512 bits have a longer tuser, with its fields at other places.
+    localparam bit         IS_WIDE = WIDTH == 512,
+    localparam int         CQ_USER = IS_WIDE ? 183 : 88,
+    localparam int         CC_USER = IS_WIDE ? 81 : 33,
+    localparam int         RQ_USER = IS_WIDE ? 137 : 62,
+    localparam int         RC_USER = IS_WIDE ? 161 : 75
 ) (
     input  logic                user_clk,
     input  logic                user_reset,
@@ -11,28 +17,28 @@ module card_ultrascale #(
     input  logic [WIDTH-1:0]    m_axis_cq_tdata,
     input  logic [WIDTH/32-1:0] m_axis_cq_tkeep,
     input  logic                m_axis_cq_tlast,
-    input  logic [87:0]         m_axis_cq_tuser,
+    input  logic [CQ_USER-1:0]  m_axis_cq_tuser,
     input  logic                m_axis_cq_tvalid,
     output logic                m_axis_cq_tready,
 
     output logic [WIDTH-1:0]    s_axis_cc_tdata,
     output logic [WIDTH/32-1:0] s_axis_cc_tkeep,
     output logic                s_axis_cc_tlast,
-    output logic [32:0]         s_axis_cc_tuser,
+    output logic [CC_USER-1:0]  s_axis_cc_tuser,
     output logic                s_axis_cc_tvalid,
     input  logic                s_axis_cc_tready,
 
     output logic [WIDTH-1:0]    s_axis_rq_tdata,
     output logic [WIDTH/32-1:0] s_axis_rq_tkeep,
     output logic                s_axis_rq_tlast,
-    output logic [61:0]         s_axis_rq_tuser,
+    output logic [RQ_USER-1:0]  s_axis_rq_tuser,
     output logic                s_axis_rq_tvalid,
     input  logic                s_axis_rq_tready,
 
     input  logic [WIDTH-1:0]    m_axis_rc_tdata,
     input  logic [WIDTH/32-1:0] m_axis_rc_tkeep,
     input  logic                m_axis_rc_tlast,
-    input  logic [74:0]         m_axis_rc_tuser,
+    input  logic [RC_USER-1:0]  m_axis_rc_tuser,
     input  logic                m_axis_rc_tvalid,
     output logic                m_axis_rc_tready,
 
@@ -63,7 +69,7 @@ module card_ultrascale #(
     logic [2:0]  cq_bar, rc_bar;
     packet_to_tlp #(.WIDTH(WIDTH), .IS_CQ(1'b1)) u_cq (
         .clk(user_clk), .rst(user_reset), .tdata(m_axis_cq_tdata), .tkeep(m_axis_cq_tkeep), .tlast(m_axis_cq_tlast),
-        .byte_enables(m_axis_cq_tuser[7:0]), .tvalid(m_axis_cq_tvalid), .tready(m_axis_cq_tready), .data(cq_data),
+        .byte_enables({m_axis_cq_tuser[IS_WIDE ? 8 : 4 +: 4], m_axis_cq_tuser[3:0]}), .tvalid(m_axis_cq_tvalid), .tready(m_axis_cq_tready), .data(cq_data),
         .valid(cq_valid), .last(cq_last), .bar(cq_bar), .ready(cq_ready)
     );
     packet_to_tlp #(.WIDTH(WIDTH), .IS_CQ(1'b0)) u_rc (
@@ -148,7 +154,23 @@ module card_ultrascale #(
     );
     assign {s_axis_rq_tdata, s_axis_rq_tkeep, s_axis_rq_tlast} = {tdata, tkeep, tlast};
     assign {s_axis_cc_tdata, s_axis_cc_tkeep, s_axis_cc_tlast} = {tdata, tkeep, tlast};
-    assign s_axis_rq_tuser       = {34'd0, is_write ? {resets, 1'b1} : 4'd0, 16'd0, byte_enables};
-    assign s_axis_cc_tuser       = '0;
+    logic                first;   // beat of a packet
+    logic [3:0]          last_dw;
+    always_ff @(posedge user_clk) begin
+        if (user_reset) first <= 1'b1;
+        else if (s_axis_rq_tvalid && s_axis_rq_tready || s_axis_cc_tvalid && s_axis_cc_tready) first <= tlast;
+    end
+    assign last_dw = 4'($countones(tkeep) - 1);
+    always_comb begin
+        {s_axis_rq_tuser, s_axis_cc_tuser} = '0;
+        s_axis_rq_tuser[3:0] = byte_enables[3:0];
+        s_axis_rq_tuser[IS_WIDE ? 8 : 4 +: 4]  = byte_enables[7:4];
+        s_axis_rq_tuser[IS_WIDE ? 61 : 24 +: 4] = is_write ? {resets, 1'b1} : 4'd0;
+        if (IS_WIDE) begin
+            // is_sop, is_eop and the place of the last DW.
+            {s_axis_rq_tuser[20], s_axis_rq_tuser[26], s_axis_rq_tuser[31:28]} = {first, tlast, last_dw};
+            {s_axis_cc_tuser[0], s_axis_cc_tuser[6], s_axis_cc_tuser[11:8]}    = {first, tlast, last_dw};
+        end
+    end
     assign cfg_interrupt_msi_int = {31'd0, msi};
 endmodule

@@ -1,5 +1,5 @@
 // The interface of lanemark_dut.h for a Verilated module with the user interface of AMD's UltraScale+ hard block: the
-// streams RQ, RC, CQ and CC of 64, 128 or 256 bits.
+// streams RQ, RC, CQ and CC of 64 to 512 bits.
 //
 // This is the hard block as its user sees it: it turns TLPs into packets with descriptors and back, counts credits, checks
 // completions against outstanding reads and reports their errors, and sends the MSI. Source of all fields, codes and rules:
@@ -22,10 +22,25 @@ using Words = std::vector<uint32_t>;
 
 // DWs of a beat, of all four streams.
 constexpr size_t WIDTH = sizeof(std::declval<TOP>().m_axis_cq_tdata) / 4;
-static_assert(WIDTH == 2 || WIDTH == 4 || WIDTH == 8, "streams of 64, 128 or 256 bits only");
+static_assert(WIDTH == 2 || WIDTH == 4 || WIDTH == 8 || WIDTH == 16, "streams of 64, 128, 256 or 512 bits only");
+// Streams of 512 bits have other fields in tuser, for two packets in a beat.
+constexpr bool IS_WIDE = WIDTH == 16;
+// DWs of the longest tuser.
+constexpr size_t USER = 6;
 
 // Bits of a value that begin at `low`.
 constexpr uint32_t field(uint32_t value, int low, int bits) { return value >> low & ((uint64_t(1) << bits) - 1); }
+
+// The same, of a value of several DWs.
+uint32_t field(const uint32_t *words, int low, int bits) {
+    uint64_t two = words[low / 32];
+    if (low % 32 + bits > 32) two |= uint64_t(words[low / 32 + 1]) << 32;
+    return uint32_t(two >> low % 32 & ((uint64_t(1) << bits) - 1));
+}
+
+void set_field(uint32_t *words, int low, int bits, uint32_t value) {
+    for (int bit = 0; bit < bits; bit++) words[(low + bit) / 32] |= (value >> bit & 1) << (low + bit) % 32;
+}
 
 template <class Port> void put(Port &port, const uint32_t *words, size_t count) {
     if constexpr (std::is_integral_v<Port>) {
@@ -107,7 +122,7 @@ struct Collector {
     const char *name;
     size_t descriptor;  // DWs
     Words words = {};
-    uint32_t user[2] = {};  // of the first beat
+    uint32_t user[USER] = {};  // of the first beat
     bool is_discontinued = false;
     bool was_offered = false;  // a beat was offered and not taken
 
@@ -115,7 +130,7 @@ struct Collector {
         bool is_valid, is_ready, is_last;
         uint32_t keep;
         uint32_t data[WIDTH];
-        uint32_t user[2];
+        uint32_t user[USER];
         bool discontinues;
     };
 
@@ -132,7 +147,7 @@ struct Collector {
         }
         was_offered = !beat.is_ready;
         if (!beat.is_ready) return false;
-        if (words.empty()) user[0] = beat.user[0], user[1] = beat.user[1];
+        if (words.empty()) std::copy_n(beat.user, USER, user);
         size_t count = size_t(std::popcount(beat.keep));
         if (beat.keep != (uint32_t(1) << count) - 1 || count == 0 || count < WIDTH && !beat.is_last)
             wrong("tkeep has a gap, or is not all ones before tlast");
@@ -310,13 +325,13 @@ struct Device : Verilated_device {
         if (is_dropped) return;
         uint32_t attr = field(words[3], 28, 3), tc = field(words[3], 25, 3), tag = field(words[3], 0, 8);
         uint16_t requester = field(words[3], 24, 1) ? uint16_t(words[2] >> 16) : own_id;
-        uint32_t first_be = field(rq_in.user[0], 0, 4), last_be = field(rq_in.user[0], 4, 4);
+        uint32_t first_be = field(rq_in.user, 0, 4), last_be = field(rq_in.user, IS_WIDE ? 8 : 4, 4);
         bool is_long = words[1] != 0;
         Tlp tlp;
         tlp.kind = kind == 1 ? Tlp::POSTED : Tlp::NON_POSTED;
         tlp.data_credits = uint32_t(data + 3) / 4;
         tlp.tag = tag;
-        tlp.sequence = field(rq_in.user[0], 24, 4) | field(rq_in.user[1], 28, 2) << 4;
+        tlp.sequence = IS_WIDE ? field(rq_in.user, 61, 6) : field(rq_in.user, 24, 4) | field(rq_in.user, 60, 2) << 4;
         append_big_endian(tlp.bytes, first_dw(kind << 6 | uint32_t(is_long) << 5, tc, attr, field(words[2], 15, 1), length));
         append_big_endian(tlp.bytes, uint32_t(requester) << 16 | tag << 8 | last_be << 4 | first_be);
         if (is_long) append_big_endian(tlp.bytes, words[1]);
@@ -428,34 +443,34 @@ struct Device : Verilated_device {
 // Offers the next beat of a packet.
 template <class Data, class Keep, class Last, class User>
 void offer(const Packet *packet, Data &data, Keep &keep, Last &last, User &user, bool is_cq) {
-    uint32_t words[WIDTH] = {}, sideband[3] = {};
+    uint32_t words[WIDTH] = {}, sideband[USER] = {};
     uint32_t kept = 0;
+    bool is_last = false;
     if (packet) {
         size_t count = std::min(packet->left(), WIDTH);
-        uint32_t enabled = 0;
+        bool is_first = packet->next == 0;
+        is_last = count == packet->left();
+        kept = (1u << count) - 1;
+        int enables = !is_cq ? 0 : IS_WIDE ? 16 : 8;
         for (size_t at = 0; at < count; at++) {
             words[at] = packet->words[packet->next + at];
-            enabled |= uint32_t(packet->valid[packet->next + at]) << (4 * at);
+            set_field(sideband, enables + int(4 * at), 4, packet->valid[packet->next + at]);
         }
-        kept = (1u << count) - 1;
-        bool is_first = packet->next == 0, is_last = count == packet->left();
-        if (is_cq) {
-            // first_be, last_be, byte_en from bit 8 on, sop.
-            sideband[0] = enabled << 8;
-            if (is_first) sideband[0] |= packet->first_be | packet->last_be << 4;
-            sideband[1] = enabled >> 24 | uint32_t(is_first) << 8;
-        } else {
-            // byte_en, is_sof_0, is_eof_0 with the place of the last DW.
-            sideband[0] = enabled;
-            sideband[1] = uint32_t(is_first) | (is_last ? 4 | uint32_t(count - 1) << 3 : 0);
+        if (is_cq && is_first) {
+            set_field(sideband, 0, 4, packet->first_be);
+            set_field(sideband, IS_WIDE ? 8 : 4, 4, packet->last_be);
         }
-        last = is_last;
-    } else {
-        last = 0;
+        // is_sop and is_eop with the place of the last DW; CQ of up to 256 bits has the first only.
+        set_field(sideband, is_cq ? (IS_WIDE ? 80 : 40) : (IS_WIDE ? 64 : 32), 1, is_first);
+        if (is_last && (IS_WIDE || !is_cq)) {
+            set_field(sideband, is_cq ? 86 : IS_WIDE ? 76 : 34, 1, 1);
+            set_field(sideband, is_cq ? 88 : IS_WIDE ? 80 : 35, IS_WIDE ? 4 : 3, uint32_t(count - 1));
+        }
     }
+    last = is_last;
     put(data, words, WIDTH);
     keep = Keep(kept);
-    put(user, sideband, 3);
+    put(user, sideband, USER);
 }
 
 }  // namespace
@@ -513,12 +528,12 @@ extern "C" void lanemark_dut_clock(void *opaque, const lanemark_dut_in *in, lane
         rc_taken = rc && (top.m_axis_rc_tready & 1);
         rq = {bool(top.s_axis_rq_tvalid), rq_ready, bool(top.s_axis_rq_tlast), uint32_t(top.s_axis_rq_tkeep), {}, {}, false};
         get(top.s_axis_rq_tdata, rq.data, WIDTH);
-        get(top.s_axis_rq_tuser, rq.user, 2);
-        rq.discontinues = field(rq.user[0], 11, 1);
+        get(top.s_axis_rq_tuser, rq.user, USER);
+        rq.discontinues = field(rq.user, IS_WIDE ? 36 : 11, 1);
         cc = {bool(top.s_axis_cc_tvalid), cc_ready, bool(top.s_axis_cc_tlast), uint32_t(top.s_axis_cc_tkeep), {}, {}, false};
         get(top.s_axis_cc_tdata, cc.data, WIDTH);
-        get(top.s_axis_cc_tuser, cc.user, 2);
-        cc.discontinues = field(cc.user[0], 0, 1);
+        get(top.s_axis_cc_tuser, cc.user, USER);
+        cc.discontinues = field(cc.user, IS_WIDE ? 16 : 0, 1);
         if constexpr (requires { top.cfg_flr_done; }) flr_done = top.cfg_flr_done & 1;
         if constexpr (requires { top.cfg_interrupt_msi_int; }) vectors = uint32_t(top.cfg_interrupt_msi_int);
     };
