@@ -65,6 +65,12 @@ impl Largest {
         Largest { bound, ns, next_ns: if lead.is_finite() { ns / lead } else { 0.0 } }
     }
 
+    /// The larger of this and of a time of several bounds together, which has no lead.
+    pub(crate) fn at_least(self, ns: f64) -> Largest {
+        let ns = self.ns.max(ns);
+        Largest { ns, next_ns: ns, ..self }
+    }
+
     /// The same time with another name for its bound.
     pub(crate) fn named(self, bound: Bound) -> Largest {
         Largest { bound, ..self }

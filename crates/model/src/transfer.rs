@@ -15,6 +15,7 @@
 //! | replay | the same for replay-buffer entries, until each is acknowledged | the same |
 //! | tags | | the latencies of all divided by the tags; rounds of as many reads as there are tags |
 //! | buffers | rounds of as many as fit between engine and link + rest | the same |
+//! | stalls | | requests followed one by one, if descriptors stall the engine or tags are held for different times (`stalled.rs`) |
 //! | queue | beats of the user clock for all data packets, minus what a FIFO holds | the same |
 //!
 //! A read whose lines are all in the last-level cache has a shorter path. A partial-line write occupies memory for
@@ -40,6 +41,7 @@ mod requested;
 mod root_complex;
 mod runs;
 mod spread;
+mod stalled;
 mod sum;
 mod terms;
 mod threads;
@@ -149,7 +151,12 @@ pub(crate) fn predict(
     } else {
         let sum = way.sum(0, taken_apart)?;
         let is_whole = transfer.verb == Verb::Store || transfer.outstanding.is_none() || sum.requests == taken_apart;
-        (way.terms(&sum, scale), is_whole.then_some(sum)?)
+        let largest = way.terms(&sum, scale);
+        let largest = match way.stalled(&sum, scale, &largest) {
+            Some(ns) => largest.at_least(ns + way.beyond(&sum).as_ns()),
+            None => largest,
+        };
+        (largest, is_whole.then_some(sum)?)
     };
     let largest = way.translated(largest, all, one_by_one, way.beyond(&last));
     let largest = if way.knows_lines(all, written_by) { largest } else { largest.blurred() };

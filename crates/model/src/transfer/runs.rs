@@ -232,7 +232,7 @@ impl Way<'_> {
     }
 
     /// The sum of this request alone, which starts `offset` bytes into transfer number `nth`.
-    fn sum_of_request(&self, nth: u64, chunk: Chunk, offset: u64) -> Option<Sum> {
+    pub(super) fn sum_of_request(&self, nth: u64, chunk: Chunk, offset: u64) -> Option<Sum> {
         let piece = match self.transfer.verb {
             Verb::Store => self.write(chunk, offset)?,
             Verb::Load => self.read(chunk)?,

@@ -234,7 +234,7 @@ impl Way<'_> {
 
     /// Whether tags are held for times that no term models: by short requests or parts among long ones, or by waits
     /// for a place in a FLIT on each link.
-    fn hold_tags_unlike(&self, sum: &Sum, times: f64) -> bool {
+    pub(super) fn hold_tags_unlike(&self, sum: &Sum, times: f64) -> bool {
         let root_loop = if sum.root_reads > 0 { sum.root_loop.as_ns() } else { f64::INFINITY };
         let flits = if self.transfer.verb == Verb::Load { self.flits().as_ns() } else { 0.0 };
         let n = sum.requests as f64 * times;

@@ -181,7 +181,7 @@ impl<'a> Way<'a> {
         split::requests(start, bytes, self.most_of_request())
     }
 
-    fn most_of_request(&self) -> u32 {
+    pub(super) fn most_of_request(&self) -> u32 {
         match self.transfer.verb {
             Verb::Store => self.payload_bytes,
             Verb::Load => self.dma.read_bytes.value.min(self.platform.link.mrrs_bytes.value),
@@ -196,9 +196,7 @@ impl<'a> Way<'a> {
     /// Engine time of a request that starts `offset` bytes into its transfer. A request to host memory includes
     /// reading a descriptor if it is the first of its transfer or starts at a descriptor boundary.
     pub(super) fn engine(&self, piece: Chunk, offset: u64) -> Ticks {
-        let begins = offset == 0;
-        let at_boundary = piece.address.is_multiple_of(u64::from(self.dma.descriptor_bytes.value));
-        let is_described = self.transfer.partner == Partner::Host && (begins || at_boundary);
+        let is_described = self.is_described(piece, offset);
         let descriptor = if is_described { self.dma.descriptor_ns.value } else { Ticks::ZERO };
         let request = match self.transfer.verb {
             Verb::Store => self.dma.write_request_ns.value,
@@ -207,6 +205,12 @@ impl<'a> Way<'a> {
         let alone = self.request_beats(piece) + request;
         let taken = engine_timing::time(self.platform, self.transfer.verb, piece, offset, alone);
         descriptor + taken + self.dma.shared_request_ns.value
+    }
+
+    /// Whether the engine reads a descriptor before this request, which starts `offset` bytes into its transfer.
+    pub(super) fn is_described(&self, piece: Chunk, offset: u64) -> bool {
+        let at_boundary = piece.address.is_multiple_of(u64::from(self.dma.descriptor_bytes.value));
+        self.transfer.partner == Partner::Host && (offset == 0 || at_boundary)
     }
 
     /// Beats of a request at the engine.
