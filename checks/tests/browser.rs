@@ -234,6 +234,11 @@ fn nothing_is_wider_than_a_phone() {
     let mut browser = Browser::start(360, true);
     browser.open(&file, "");
     assert_eq!(browser.value("document.documentElement.scrollWidth"), 360);
+    let (_folder, file) = written();
+    browser.open_until(&file, "", "document.querySelectorAll('.plot canvas').length > 0");
+    browser.value("document.querySelectorAll('details').forEach((one) => { one.open = true; })");
+    browser.press("F1", 112);
+    assert_eq!(browser.value("document.documentElement.scrollWidth"), 360, "with everything unfolded");
 }
 
 fn every_control_has_a_name_for_a_screen_reader() {
