@@ -31,7 +31,7 @@ type Completed<'py> = (f64, u16, Option<Bound<'py, PyBytes>>);
 /// A completed read of a card: time in ns, the card, the caller's tag, and its bytes; None if the read was not successful.
 type Fetched<'py> = (f64, usize, u64, Option<Bound<'py, PyBytes>>);
 
-pub(crate) fn refused(text: &str) -> PyErr {
+fn refused(text: &str) -> PyErr {
     raised(Kind::Usage, text)
 }
 
