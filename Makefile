@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 export LANEMARK_LIVE ?= 1
 
 .DEFAULT_GOAL := build
-.PHONY: help wasm build install-c test test-qemu test-runtimes test-rtl test-python test-long test-browser runtimes ptxas lint bench reproduce dependencies schemas corpus picture fuzz mutants structures
+.PHONY: help wasm build install-c test test-qemu test-runtimes test-rtl test-python test-long test-browser test-ssh runtimes ptxas lint bench reproduce dependencies schemas corpus picture fuzz mutants structures
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -26,9 +26,9 @@ install-c: ## build the C library and install it: PREFIX=/usr/local, LIBDIR=PREF
 	$(CARGO) build --release --locked -p lanemark-capi
 	@PREFIX="$(PREFIX)" LIBDIR="$(LIBDIR)" DESTDIR="$(DESTDIR)" crates/capi/install "$${CARGO_TARGET_DIR:-target}/release"
 
-test: wasm ## run every test: units, documents, house, papers, real kernel, runtimes, browser
+test: wasm ## run every test: units, documents, house, papers, real kernel, runtimes, browser, ssh
 	$(CARGO) test --workspace --locked
-	@$(MAKE) --no-print-directory test-qemu test-runtimes test-python test-browser
+	@$(MAKE) --no-print-directory test-qemu test-runtimes test-python test-browser test-ssh
 
 test-qemu: ## run the tests on a real kernel with emulated cards; unpacked into .tools/, nothing installed
 	@status=0; skipped=; checks/guest/fetch || status=$$?; \
@@ -86,6 +86,15 @@ test-browser: wasm ## run the tests of pages in headless Chromium; unpacked into
 		exit $$status; \
 	fi; \
 	LANEMARK_SKIPPED_BROWSER="$$skipped" $(CARGO) test --locked -p lanemark-checks --test browser --test pages
+
+test-ssh: ## run the tests of fleets over a real ssh server; unpacked into .tools/, nothing installed
+	@status=0; skipped=; checks/ssh/fetch || status=$$?; \
+	if [ $$status -eq 77 ] && [ -z "$$LANEMARK_REQUIRE_SSH" ]; then \
+		skipped="an ssh server, for the reason before the tests"; \
+	elif [ $$status -ne 0 ]; then \
+		exit $$status; \
+	fi; \
+	LANEMARK_SKIPPED_SSH="$$skipped" $(CARGO) test --locked -p lanemark-checks --test ssh
 
 runtimes: ## fetch Intel's OpenCL, FPGA emulation and SYCL into .tools/ (350 MB, under Intel's licence)
 	@checks/runtimes/intel

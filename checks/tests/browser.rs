@@ -6,13 +6,16 @@ use lanemark_checks::root;
 use lanemark_checks::trials;
 use lanemark_checks::trials::{Available, run};
 use lanemark_record::Answer;
-use lanemark_report::html;
+use lanemark_report::{AnswerTrace, Traced, answers_to_trace, html, html_with_traces};
+use lanemark_runner::{Cancel, TracedCase, platform, trace_again};
 use lanemark_units::figures::Unit;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tempfile::TempDir;
 
 const PLATFORM: &str = "card-gen5-x16";
+/// Questions of the reference record whose answers are traced.
+const TRACED: [&str; 2] = ["dma_read_bandwidth", "dma_write_bandwidth"];
 const QUESTIONS: [&str; 2] = ["dma_read_bandwidth", "mmio_read_latency"];
 
 fn main() -> ExitCode {
@@ -26,7 +29,11 @@ fn main() -> ExitCode {
         a_page_opens_without_an_error_or_a_request,
         a_key_moves_the_numbers_to_those_of_predict,
         a_link_restores_the_sliders_and_refuses_what_they_cannot_be,
+        limits_move_with_a_key_to_those_of_predict,
         a_slider_redraws_the_plot_in_light_and_dark,
+        the_page_of_a_record_has_waterfalls_to_zoom,
+        a_page_is_dark_where_the_system_is,
+        a_printed_page_lists_its_tlps_and_has_no_buttons,
         nothing_is_wider_than_a_phone,
         every_control_has_a_name_for_a_screen_reader,
         the_picture_of_the_readme_shows_the_page_of_this_build,
@@ -84,6 +91,124 @@ fn a_key_moves_the_numbers_to_those_of_predict() {
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
+/// The limits of the answers of the first question, as figures.
+fn limits(with: &[(&str, &str)]) -> Vec<String> {
+    let with: Vec<(String, String)> =
+        with.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let record = predicted(PLATFORM, &QUESTIONS, &with).unwrap();
+    let of_first = record.answers.iter().filter(|answer| answer.question == QUESTIONS[0]);
+    of_first.map(|answer| Unit::GigabytesPerSecond.figure(answer.ceiling.rate_bytes_per_s.unwrap())).collect()
+}
+
+fn limits_move_with_a_key_to_those_of_predict() {
+    let (_folder, file) = page();
+    let mut browser = Browser::start(1200, false);
+    browser.open(&file, "");
+    let shown = |browser: &mut Browser| {
+        let cells = browser.value(
+            "Array.from(document.querySelectorAll('.live-figures tbody tr'), (row) => row.cells[7].textContent)",
+        );
+        cells.as_array().unwrap().iter().map(|cell| cell.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(shown(&mut browser), limits(&[]));
+    browser.value("document.querySelector('[name=\"link.width_lanes\"]').focus()");
+    browser.press("ArrowLeft", 37);
+    browser.press("ArrowLeft", 37);
+    assert_eq!(shown(&mut browser), limits(&[("link.width_lanes", "8")]));
+    assert_ne!(limits(&[("link.width_lanes", "8")]), limits(&[]));
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+/// The page of a reference record, with sliders and waterfalls.
+fn written() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("page.html");
+    let mut record = lanemark_record::read(&root().join("records/simulated-card-gen5-x16.json")).unwrap();
+    record.answers.retain(|answer| TRACED.contains(&answer.question.as_str()));
+    let platform = platform(PLATFORM).unwrap();
+    let traced: Vec<(usize, TracedCase)> = answers_to_trace(&record)
+        .into_iter()
+        .map(|answer| {
+            let traced = trace_again(&platform, &record.answers[answer], None, &Cancel::default()).unwrap();
+            (answer, traced.unwrap())
+        })
+        .collect();
+    let traces: Vec<AnswerTrace> = traced
+        .iter()
+        .map(|(answer, case)| AnswerTrace {
+            answer: *answer,
+            traced: Traced {
+                target: &case.target,
+                question: &record.answers[*answer].question,
+                method: &case.case.method,
+                size_bytes: case.case.size,
+                passes: case.passes,
+                case: (case.nth, case.cases),
+                sample: case.sample,
+                trace: &case.trace,
+                error: None,
+            },
+        })
+        .collect();
+    assert_eq!(traces.len(), TRACED.len());
+    std::fs::write(&file, html_with_traces(&record, &[], &traces).unwrap()).unwrap();
+    (folder, file)
+}
+
+fn the_page_of_a_record_has_waterfalls_to_zoom() {
+    let (_folder, file) = written();
+    let mut browser = Browser::start(1200, false);
+    browser.open_until(&file, "", "document.querySelectorAll('.trace').length > 0");
+    assert_eq!(browser.value("document.querySelectorAll('details.trace').length"), TRACED.len());
+    browser.value("document.querySelectorAll('details.trace').forEach((one) => { one.open = true; })");
+    // Drawn when its size is known, and listed when it is unfolded.
+    browser.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
+    browser.press("F1", 112);
+    let drawn =
+        "Array.from(document.querySelectorAll('details.trace'), (one) => one.querySelectorAll('rect.tlp').length)";
+    let listed =
+        "Array.from(document.querySelectorAll('details.trace'), (one) => one.querySelectorAll('tbody tr').length)";
+    let (drawn, listed) = (browser.value(drawn), browser.value(listed));
+    assert_eq!(drawn, listed);
+    assert!(drawn.as_array().unwrap().iter().all(|count| count.as_u64() > Some(1)), "{drawn}");
+    let until = "Number(document.querySelector('.waterfall').dataset.until)";
+    let whole = browser.value(until).as_f64().unwrap();
+    browser.value("document.querySelector('.waterfall').focus()");
+    browser.press("+", 187);
+    assert!((browser.value(until).as_f64().unwrap() - 0.75 * whole).abs() < 1e-6 * whole);
+    assert_eq!(browser.complaints(), [""; 0]);
+    assert_eq!(browser.requests(), [format!("file://{}", file.display())]);
+}
+
+fn a_page_is_dark_where_the_system_is() {
+    let (_folder, file) = written();
+    let luminance = "(() => { const of = (colour) => { const [r, g, b] = colour.match(/[0-9.]+/g).map(Number); \
+        return (0.2126 * r + 0.7152 * g + 0.0722 * b) / 255; }; \
+        const style = getComputedStyle(document.body); return [of(style.backgroundColor), of(style.color)]; })()";
+    for is_dark in [false, true] {
+        let mut browser = Browser::start(1200, is_dark);
+        browser.open_until(&file, "", "document.querySelectorAll('.plot canvas').length > 0");
+        let [ground, ink] = serde_json::from_value::<[f64; 2]>(browser.value(luminance)).unwrap();
+        assert_eq!(ground < ink, is_dark, "ground {ground}, ink {ink}");
+        assert!((ground - ink).abs() > 0.5, "too little contrast: ground {ground}, ink {ink}");
+    }
+}
+
+fn a_printed_page_lists_its_tlps_and_has_no_buttons() {
+    let (_folder, file) = written();
+    let mut browser = Browser::start(1200, false);
+    browser.open_until(&file, "", "document.querySelectorAll('.plot canvas').length > 0");
+    let printed = browser.call("Page.printToPDF", &serde_json::json!({}));
+    // `%PDF-` in base64.
+    assert!(printed["data"].as_str().unwrap().starts_with("JVBERi0"));
+    let listed = browser.value("document.querySelectorAll('details.trace tbody tr').length");
+    assert!(listed.as_u64().unwrap() > 2, "the TLPs are listed for the paper: {listed}");
+    browser.call("Emulation.setEmulatedMedia", &serde_json::json!({"media": "print"}));
+    let tools =
+        browser.value("Array.from(document.querySelectorAll('.tools')).filter((one) => one.offsetHeight).length");
+    assert_eq!(tools, 0, "buttons on paper");
+}
+
 fn a_link_restores_the_sliders_and_refuses_what_they_cannot_be() {
     let (_folder, file) = page();
     let mut browser = Browser::start(1200, false);
@@ -132,6 +257,11 @@ fn nothing_is_wider_than_a_phone() {
     let mut browser = Browser::start(360, true);
     browser.open(&file, "");
     assert_eq!(browser.value("document.documentElement.scrollWidth"), 360);
+    let (_folder, file) = written();
+    browser.open_until(&file, "", "document.querySelectorAll('.plot canvas').length > 0");
+    browser.value("document.querySelectorAll('details').forEach((one) => { one.open = true; })");
+    browser.press("F1", 112);
+    assert_eq!(browser.value("document.documentElement.scrollWidth"), 360, "with everything unfolded");
 }
 
 fn every_control_has_a_name_for_a_screen_reader() {

@@ -14,6 +14,7 @@ from lanemark import _lanemark
 from lanemark._advise import Comparison, Diagnosis, Fleet, Guidance, advise, compare, doctor, fleet
 from lanemark._ask import Options, Question, bench, platforms, predict, questions, simulate
 from lanemark._fit import Fit, fit
+from lanemark._import import import_
 from lanemark._sweep import InThisProcess, read_sweep, sweep
 from lanemark._trace import Trace, trace
 from lanemark.board import Board
@@ -50,6 +51,7 @@ __all__ = [
     "doctor",
     "fit",
     "fleet",
+    "import_",
     "platforms",
     "predict",
     "questions",

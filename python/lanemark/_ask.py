@@ -82,6 +82,8 @@ class Options(_Variants, total=False):
     interval: float
     all_copies: bool
     bar: Names
+    #: A built-in device (`edu`) or a device file, for a card that is bound to vfio-pci.
+    device: Union[str, "os.PathLike[str]"]
     i_own_this_device: bool
     enable: bool
     emulated: bool
@@ -93,11 +95,11 @@ class TraceOptions(_Variants, total=False):
     dllps: bool
 
 
-#: Options of the command that have another form here: arguments of their own, results, and runs in other processes. Binding a
-#: driver, and devices that need it, are left to the command.
+#: Options of the command that have another form here: arguments of their own, results, and runs in other processes. A package
+#: binds no drivers: `lanemark bind`, a command of the package, does.
 NOT_HERE = frozenset(
     "on question json record repeat save-baseline baseline-folder run-of-repeat csv html svg full samples dry-run system-root "
-    "output read link help bind device".split()
+    "output read link help bind".split()
 )
 
 

@@ -190,6 +190,11 @@ def _submit(
         for future, chunk in waiting.items():
             if future.done() and not future.cancelled() and future.exception() is None:
                 keep(chunk, future.result())
+    except BaseException:
+        # An executor of the caller would run them all.
+        for future in waiting:
+            future.cancel()
+        raise
 
 
 def _keep_finished(waiting: dict[Future[list[str]], list[int]], keep: Callable[[list[int], list[str]], None]) -> None:

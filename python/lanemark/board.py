@@ -8,7 +8,7 @@ from typing import NamedTuple, Union
 from lanemark import _lanemark
 from lanemark.platform import Platform
 
-__all__ = ["Accepted", "Board", "Completed", "Region"]
+__all__ = ["Accepted", "Board", "Completed", "Fetched", "Region"]
 
 
 #: Bytes of a payload.
@@ -36,6 +36,18 @@ class Completed(NamedTuple):
     data: bytes | None
 
 
+class Fetched(NamedTuple):
+    """A completed read of a card."""
+
+    #: Time of the last bytes, behind the card's inbound data path.
+    at_ns: float
+    card: int
+    #: The tag of `Board.card_read`.
+    tag: int
+    #: The bytes that were read; None if a part of the read was refused.
+    data: bytes | None
+
+
 class Region(NamedTuple):
     """A range of a card's BAR."""
 
@@ -46,7 +58,8 @@ class Region(NamedTuple):
 
 
 class Board:
-    """Endpoints and links with credits, ordering and bytes, driven by `write`, `read`, `card_write` and `run_until`.
+    """Endpoints and links with credits, ordering and bytes, driven by `write`, `read`, `card_write`, `card_read` and
+    `run_until`.
 
     Times are in ns from the start of the board; calls inject TLPs at `at_ns` at the earliest, never before now.
 
@@ -79,6 +92,14 @@ class Board:
     def card_write(self, address: int, data: Bytes, card: int = 0, at_ns: float = 0.0) -> None:
         """Writes from a card, as its DMA engine does: TLPs of at most Max_Payload_Size."""
         self._native.card_write(address, bytes(data), card, at_ns)
+
+    def card_read(self, address: int, length: int, tag: int = 0, card: int = 0, at_ns: float = 0.0) -> None:
+        """Reads from a card, as its DMA engine does: TLPs of at most Max_Read_Request_Size.
+
+        `fetched` has the bytes, with this tag, once the last completion has passed the card's inbound data path. The board
+        does not limit the outstanding reads to the tags of the platform: a model of a device does.
+        """
+        self._native.card_read(address, length, tag, card, at_ns)
 
     def run_until(self, until_ns: float) -> None:
         """Runs every event up to and including `until_ns`."""
@@ -124,6 +145,10 @@ class Board:
         """The completions of `read` since the last call."""
         return [Completed(*completion) for completion in self._native.completed()]
 
+    def fetched(self) -> list[Fetched]:
+        """The reads of cards (`card_read`) that were completed since the last call, in order of time."""
+        return [Fetched(*read) for read in self._native.fetched()]
+
     def card_memory(self, region: str, offset: int, length: int, card: int = 0) -> bytes:
         """Bytes of a region of a card."""
         return self._native.card_memory(region, offset, length, card)
@@ -131,6 +156,14 @@ class Board:
     def host_memory(self, offset: int, length: int) -> bytes:
         """Bytes of the host memory for DMA."""
         return self._native.host_memory(offset, length)
+
+    def set_card_memory(self, region: str, offset: int, data: Bytes, card: int = 0) -> None:
+        """Sets bytes of a region of a card, at no simulated time: what a processor reads there afterwards."""
+        self._native.set_card_memory(region, offset, bytes(data), card)
+
+    def set_host_memory(self, offset: int, data: Bytes) -> None:
+        """Sets bytes of the host memory for DMA, at no simulated time."""
+        self._native.set_host_memory(offset, bytes(data))
 
     def __repr__(self) -> str:
         return f"<lanemark.Board: {self.cards} cards, at {self.now_ns:.0f} ns>"

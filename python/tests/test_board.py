@@ -43,6 +43,94 @@ def test_a_device_model_in_python_answers_descriptors_in_host_memory():
     assert board.now_ns > 20 * Adder.TIME_NS
 
 
+class Summer:
+    """A card that reads a buffer of host memory by DMA and writes the sum of its 32-bit words behind a descriptor.
+
+    A doorbell is a store of the descriptor's offset in host memory: 8 B offset of the buffer, 8 B length, 8 B answer, 8 B
+    flag. Up to `TAGS` descriptors are in work; the others wait.
+    """
+
+    TAGS, WORK_NS = 4, 50
+
+    def __init__(self, board):
+        self.board, self.at = board, board.host_memory_at
+        self.doorbell = board.regions()[0].address
+        self.waiting, self.free, self.jobs = [], list(range(self.TAGS)), {}
+        self.most = 0
+
+    def begin(self, now):
+        while self.waiting and self.free:
+            tag = self.free.pop()
+            self.jobs[tag] = (self.waiting.pop(0), None)
+            self.board.card_read(self.at + self.jobs[tag][0], 16, tag=tag, at_ns=now)
+        self.most = max(self.most, len(self.jobs))
+
+    def work(self):
+        for tlp in self.board.accepted():
+            if tlp.address == self.doorbell:
+                self.waiting.append(int.from_bytes(tlp.head, "little"))
+                self.begin(tlp.at_ns)
+        for read in self.board.fetched():
+            descriptor, length = self.jobs[read.tag]
+            if length is None:
+                start, length = (int.from_bytes(read.data[at : at + 8], "little") for at in (0, 8))
+                self.jobs[read.tag] = (descriptor, length)
+                self.board.card_read(self.at + start, length, tag=read.tag, at_ns=read.at_ns)
+                continue
+            words = (read.data[at : at + 4] for at in range(0, length, 4))
+            total = sum(int.from_bytes(word, "little") for word in words)
+            answer = total.to_bytes(8, "little") + (1).to_bytes(8, "little")
+            self.board.card_write(self.at + descriptor + 16, answer, at_ns=read.at_ns + self.WORK_NS)
+            del self.jobs[read.tag]
+            self.free.append(read.tag)
+            self.begin(read.at_ns)
+
+
+@pytest.mark.parametrize("name", ["card-gen5-x16", "card-gen5-x16-iommu", "rosta-virtex7"])
+def test_a_device_model_in_python_reads_descriptors_and_buffers_by_dma(name):
+    board = Board(name)
+    summer = Summer(board)
+    for job in range(12):
+        # Buffers cross pages, and their length is no multiple of a read request.
+        start, words = 8192 + 5000 * job, 300 + 7 * job
+        board.set_host_memory(start, b"".join((job * index).to_bytes(4, "little") for index in range(words)))
+        board.set_host_memory(64 * job, start.to_bytes(8, "little") + (4 * words).to_bytes(8, "little"))
+        board.write(summer.doorbell, (64 * job).to_bytes(8, "little"))
+    while (at := board.next_at()) is not None:
+        board.run_until(at)
+        summer.work()
+    for job in range(12):
+        answer, flag = (int.from_bytes(board.host_memory(64 * job + at, 8), "little") for at in (16, 24))
+        assert (answer, flag) == (job * sum(range(300 + 7 * job)), 1)
+    assert summer.most == Summer.TAGS and not summer.jobs
+
+
+def test_a_read_of_a_card_takes_a_round_trip_and_completes_once_with_all_its_bytes():
+    board = Board(lanemark.Platform("card-gen5-x16").with_(link={"mrrs_bytes": 128}))
+    data = bytes(index % 253 for index in range(1000))
+    board.set_host_memory(3900, data)
+    board.card_read(board.host_memory_at + 3900, 1000, tag=77)
+    board.card_read(board.host_memory_at + 3900, 1, tag=78)
+    assert board.fetched() == [] and board.run()
+    (long, short) = sorted(board.fetched(), key=lambda read: read.tag)
+    assert (long.tag, long.card, long.data) == (77, 0, data) and short.data == data[:1]
+    assert long.at_ns > 300 and board.fetched() == []
+
+
+def test_a_read_by_dma_outside_of_every_mapping_is_refused():
+    board = Board("card-gen5-x16-iommu")
+    board.card_read(1 << 52, 256, tag=3)
+    assert board.run() and [(read.tag, read.data) for read in board.fetched()] == [(3, None)]
+
+
+def test_a_processor_reads_what_the_device_model_has_set():
+    board = Board("card-gen5-x16")
+    registers = board.regions()[0]
+    board.set_card_memory(registers.name, 256, b"\x01\x02\x03\x04")
+    board.read(registers.address + 256, 4)
+    assert board.run() and board.completed()[0].data == b"\x01\x02\x03\x04"
+
+
 def test_a_read_completes_with_the_bytes_that_were_written_before():
     board = Board("card-gen5-x16")
     memory = board.regions()[1].address
@@ -75,6 +163,10 @@ def test_a_card_writes_more_than_one_tlp():
         (lambda board: board.read(0, 0), "length: 0 B"),
         (lambda board: board.write(2**64 - 8, b"123456789"), "address: 9 B from 0xfffffffffffffff8 on end beyond 2^64"),
         (lambda board: board.card_write(0, b"x", card=1), "card: there is no card 1; the last one is 0"),
+        (lambda board: board.card_read(0, 0), "length: 0 B: read at least 1 B"),
+        (lambda board: board.card_read(0, 1, card=1), "card: there is no card 1; the last one is 0"),
+        (lambda board: [board.card_read(0, 64 << 20) for _ in range(3)], "length: 67108864 B: too many read requests are outstanding"),
+        (lambda board: board.set_card_memory("none", 0, b"1"), "region: card 0 has no region 'none'; it has registers, memory"),
         (lambda board: board.run_until(-1.0), "at_ns: "),
         (lambda board: board.run_until(float("nan")), "at_ns: "),
         (lambda board: board.card_memory("none", 0, 1), "region: card 0 has no region 'none'; it has registers, memory"),

@@ -34,6 +34,13 @@ def test_what_a_trace_cannot_do_is_refused_and_not_ignored():
             lanemark.trace("card-gen5-x16", "mmio_read_latency", **{option: "x"})
 
 
+def test_the_engine_of_a_real_card_is_named_by_its_device_file(tmp_path):
+    with pytest.raises(lanemark.UsageError, match="nothing.toml"):
+        lanemark.bench("0000:ff:1f.7", "dma_read_latency", device=tmp_path / "nothing.toml")
+    with pytest.raises((lanemark.AbsentError, lanemark.UsageError), match="0000:ff:1f.7"):
+        lanemark.bench("0000:ff:1f.7", "dma_read_latency", device="edu")
+
+
 def test_questions_and_numbers_of_numpy_are_taken_as_they_are():
     import numpy
 

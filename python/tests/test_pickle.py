@@ -70,3 +70,12 @@ def test_a_diagnosis_names_what_only_the_slow_machine_has():
     records = {f"node{number}": node(16 if number else 1) for number in range(5)}
     fleet = lanemark.fleet(records)
     assert [outlier["machine"] for outlier in fleet.outliers] == ["node0"] and "causes unknown" in str(fleet)
+
+
+def test_workers_of_a_dask_cluster_measure_and_their_records_are_compared():
+    distributed = pytest.importorskip("distributed")
+    options = dict(n_workers=4, threads_per_worker=1, dashboard_address=None, silence_logs=50)
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        records = client.run(lanemark.simulate, "card-gen5-x16", "dma_read_latency", sizes=64)
+    fleet = lanemark.fleet(records)
+    assert len(records) == 4 and fleet.outliers == [] and len(fleet.machines) == 4

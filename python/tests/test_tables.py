@@ -2,6 +2,7 @@
 
 import io
 
+import duckdb
 import lanemark
 import numpy
 import pandas
@@ -27,6 +28,13 @@ def test_pandas_polars_and_pyarrow_see_the_same_table(record):
         assert [None if pandas.isna(value) else value for value in frame[name]] == values
     assert frame.attrs["units"]["latency_ns_median"] == "ns"
     assert frame.attrs["units"]["delivered_rate_bytes_per_s_median"] == "B/s"
+
+
+def test_duckdb_queries_a_table_and_a_record_by_their_names(record):
+    table = record.table
+    sizes = duckdb.sql('select size_bytes from "table" order by all')
+    assert [size for (size,) in sizes.fetchall()] == sorted(table["size_bytes"])
+    assert duckdb.sql("select count(*) from record").fetchall() == [(len(table),)]
 
 
 def test_types_of_columns_do_not_depend_on_the_values(record):

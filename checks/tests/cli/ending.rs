@@ -3,6 +3,7 @@
 use crate::folder::{Folder, Outcome, small, wait};
 use lanemark_experiment::PAPERS;
 use lanemark_record::Record;
+use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -46,6 +47,40 @@ fn ctrl_c_between_papers_keeps_those_that_are_done() {
     let kept = document["reproductions"].as_array().unwrap();
     assert!(kept.len() < PAPERS.len(), "{} papers", kept.len());
     assert!(kept.iter().all(|paper| !paper["rows"].as_array().unwrap().is_empty()));
+}
+
+/// A platform with six unknown numbers.
+const UNKNOWN: &str = r#"schema = 2
+name = "mine"
+extends = "card-gen5-x16"
+[memory]
+read_ns = { unknown = "to be fitted" }
+[dma]
+read_request_ns = { unknown = "to be fitted" }
+write_request_ns = { unknown = "to be fitted" }
+beat_ns = { unknown = "to be fitted" }
+descriptor_ns = { unknown = "to be fitted" }
+tags = { unknown = "to be fitted" }
+"#;
+
+/// Curves that no card has, so that a fit tries every mechanism.
+fn uneven_curves() -> String {
+    let mut table = "question,size_bytes,figure\n".to_owned();
+    for (question, most) in [("dma_read_bandwidth", 5e9), ("dma_write_bandwidth", 7e9)] {
+        for size in (1..60).map(|count| 64 * count) {
+            let rate = most * f64::from(size) / f64::from(size + 300 + size % 448);
+            let _ = writeln!(table, "{question},{size},{} GB/s", rate / 1e9);
+        }
+    }
+    table
+}
+
+#[test]
+fn ctrl_c_ends_a_fit_at_once_and_writes_no_platform() {
+    let folder = Folder::with(&[("card.toml", UNKNOWN.as_bytes()), ("card.csv", uneven_curves().as_bytes())]);
+    let status = interrupt(folder.start(&["fit", "card.csv", "--on", "card.toml", "--write", "twin.toml"]));
+    assert_eq!(status.code(), Some(130));
+    assert!(!folder.path("twin.toml").exists());
 }
 
 #[test]

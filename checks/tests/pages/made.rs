@@ -46,6 +46,21 @@ impl Made {
         Made::new("map", &page, "document.querySelectorAll('.map td').length > 0", ".map", "dma.tags,link.mps_bytes,")
     }
 
+    /// The same sweep at two latencies of the link, the second with half of the figures.
+    pub fn map_of_three() -> Made {
+        let at = |latency: u32| {
+            swept().into_iter().map(move |mut row| {
+                row.key = format!("{latency}-{}", row.key);
+                row.varied.insert("link.latency_ns".to_owned(), latency.to_string());
+                row.delivered_rate_bytes_per_s = row.delivered_rate_bytes_per_s.map(|rate| rate / f64::from(latency));
+                row
+            })
+        };
+        let rows: Vec<SweepRow> = at(1).chain(at(2)).collect();
+        let page = sweep_map_html(&SweepTable::of(&rows), "sweep.jsonl").unwrap();
+        Made::new("map of three", &page, "document.querySelectorAll('.map td').length > 0", ".map", "dma.tags,")
+    }
+
     pub fn waterfall() -> Made {
         let TracedCase { target, case, nth, cases, passes, sample, trace, .. } = traced();
         let traced = Traced {

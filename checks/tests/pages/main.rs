@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         a_table_is_copied_as_csv,
         cells_of_a_map_have_the_figures_of_the_log,
         axes_of_a_map_are_exchanged_and_coloured_by_bottleneck,
+        a_map_shows_the_points_of_one_value_of_a_third_column,
         keys_move_from_cell_to_cell_of_a_map,
         a_waterfall_has_the_tlps_of_the_trace,
         a_waterfall_is_moved_by_keys_buttons_and_wheel,
@@ -233,6 +234,29 @@ fn keys_move_from_cell_to_cell_of_a_map() {
     assert_eq!(browser.value(info), first, "there is nothing above");
 }
 
+fn a_map_shows_the_points_of_one_value_of_a_third_column() {
+    let mut browser = opened(&Made::map_of_three(), 1200);
+    chosen(&mut browser, "map-x", "dma.tags");
+    chosen(&mut browser, "map-y", "link.mps_bytes");
+    let words = "document.querySelector('.map td').dataset.words";
+    let of_both = browser.value(words);
+    assert!(of_both.as_str().unwrap().contains("(median of 2 points, "), "{of_both}");
+    // The first cell has 8 tags and 512 B.
+    for (latency, figure) in [("1", 1.312e9), ("2", 0.656e9)] {
+        chosen(&mut browser, "map-only", &format!("link.latency_ns {latency}"));
+        let one = browser.value(words);
+        assert!(one.as_str().unwrap().contains(&rate(figure)) && !one.as_str().unwrap().contains("median"), "{one}");
+        let caption = browser.value("document.querySelector('.map caption').textContent");
+        assert!(caption.as_str().unwrap().ends_with(&format!(", link.latency_ns {latency} only")), "{caption}");
+    }
+    let csv = browser.value("document.querySelector('.map').csvOf()");
+    assert!(csv.as_str().unwrap().starts_with("dma.tags,link.mps_bytes,link.latency_ns,points,"), "{csv}");
+    // The third column becomes an axis: its value is not selected any more.
+    chosen(&mut browser, "map-y", "link.latency_ns");
+    assert_eq!(browser.value("document.getElementById('map-only').value"), "");
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
 fn a_waterfall_has_the_tlps_of_the_trace() {
     let made = Made::waterfall();
     let mut browser = opened(&made, 1200);
@@ -281,7 +305,7 @@ fn a_waterfall_is_moved_by_keys_buttons_and_wheel() {
     browser.value("document.querySelector('.waterfall').focus()");
     browser.press("n", 78);
     browser.press("n", 78);
-    let info = browser.value("document.getElementById('waterfall-info').textContent");
+    let info = browser.value("document.querySelector('.waterfall-info').textContent");
     let info = info.as_str().unwrap();
     for fact in ["TLP 2 of", "MRd 4096 B at 0x", "tag 1", "on the link", "card up"] {
         assert!(info.contains(fact), "{fact}: {info}");

@@ -69,6 +69,9 @@ pub fn advise(request: &WorkloadRequest, cancel: &Cancel) -> Result<Guidance, Ru
             }
         }
     }
+    if cancel.is_cancelled() {
+        return Err(RunError::Interrupted);
+    }
     if compared.is_empty() {
         let because = if unanswered.is_empty() {
             let sizes: Vec<String> = request.workload.sizes_bytes.iter().map(|size| format_size(*size)).collect();
@@ -79,6 +82,9 @@ pub fn advise(request: &WorkloadRequest, cancel: &Cancel) -> Result<Guidance, Ru
         return Err(RunError::NothingToAsk { because });
     }
     let mut changes = changes::changes(&platform, &compared, cancel)?;
+    if cancel.is_cancelled() {
+        return Err(RunError::Interrupted);
+    }
     let without_effect = changes::without_effect(&mut changes);
     let choices: Vec<Choice> = compared.into_iter().map(|compared| compared.choice).collect();
     Ok(Guidance {

@@ -4,8 +4,8 @@ use crate::caller::{Caller, Cores};
 use crate::computation::{Computation, Matrix};
 use lanemark_compute::StreamCopy;
 use lanemark_machine::{
-    Access, BufferHandoff, DmaCall, Facts, Fence, Flow, HostMemory, MapUnmap, Partner, Pattern, Peer, Region, Relay,
-    RuntimeCopy, SmallCopies, Span, TimeBase, Transfer, Verb, Width, Window, Writer,
+    Access, BufferHandoff, DmaCall, Facts, Fence, Flow, HostMemory, MapUnmap, Partner, Pattern, Peer, Rated, Region,
+    Relay, RuntimeCopy, SmallCopies, Span, TimeBase, Transfer, Verb, Width, Window, Writer,
 };
 use lanemark_method::{AccessPath, CacheState, ComputeWork, CoreAccess, Method, Reach};
 use lanemark_record::Quantity;
@@ -262,6 +262,24 @@ impl Case {
     #[must_use]
     pub fn counted_transfers(&self) -> Vec<Transfer> {
         self.transfers(1).split_off(usize::from(self.is_beside_others()))
+    }
+
+    /// The work that its delivered rate is of.
+    #[must_use]
+    pub fn rated(&self) -> Rated<'_> {
+        if let Some(asked) = &self.computation {
+            return Rated::Computation(&asked.work);
+        }
+        if matches!(self.method, Method::RuntimeCopy { .. } | Method::SmallCopies { .. }) {
+            return Rated::Copies { verb: self.verb(), bytes: self.size };
+        }
+        if let Some(relay) = self.relay(1) {
+            return Rated::Relay(relay);
+        }
+        match self.counted_transfers() {
+            transfers if !transfers.is_empty() => Rated::Transfers(transfers),
+            _ => Rated::Accesses { verb: self.verb(), at: self.span().at, bytes: self.size },
+        }
     }
 
     /// Bytes from its start to the end of the memory that it may access.

@@ -7,7 +7,7 @@ use crate::input;
 use crate::output::{self, terminal_width};
 use lanemark_advise::{ImportLimits, judge_imported};
 use lanemark_import::{ImportTool, joined};
-use lanemark_record::{ImportFindingKind, Imported, file};
+use lanemark_record::{ImportFindingKind, Imported, Record, file};
 use lanemark_runner::platform;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -18,16 +18,7 @@ pub fn import(args: &ImportArgs) -> Result<(), Failure> {
         let listing = args.on.as_deref().map(Path::new);
         output::check(&[output], &args.files.iter().map(PathBuf::as_path).chain(listing).collect::<Vec<_>>())?;
     }
-    let limits = args.on.as_deref().map(limits).transpose()?;
-    let names = names(&args.files);
-    let read: Vec<Imported> =
-        args.files.iter().zip(&names).map(|(path, name)| read(path, name, args.from)).collect::<Result<_, _>>()?;
-    let mut imported = joined(read).map_err(|error| Failure::Usage(error.to_string()))?;
-    judge_imported(&mut imported, limits.as_ref());
-    let mut words = vec!["lanemark".to_owned(), "import".to_owned()];
-    words.extend(names);
-    words.extend(["--from".to_owned(), imported.tool.clone()]);
-    let record = lanemark_import::record(imported, words);
+    let record = imported_record(&args.files, args.from, args.on.as_deref())?;
     let Some(imported) = &record.imported else { return Ok(()) };
     let mut out = std::io::stdout().lock();
     if args.json {
@@ -41,17 +32,45 @@ pub fn import(args: &ImportArgs) -> Result<(), Failure> {
         file::write(&record, path).map_err(|error| Failure::Usage(error.to_string()))?;
         say(&format!("wrote {}", path.display()));
     }
+    match above_limit(&record) {
+        Some(message) => Err(Failure::Check(message)),
+        None => Ok(()),
+    }
+}
+
+/// The output of a tool in these files as a record; `on` is a listing or a platform with the limit of the link.
+///
+/// # Errors
+/// [`Failure::Usage`] for files that are not the output of the tool, or of no known one.
+pub fn imported_record(files: &[PathBuf], from: Option<ImportTool>, on: Option<&str>) -> Result<Record, Failure> {
+    let limits = on.map(limits).transpose()?;
+    let names = names(files);
+    let read: Vec<Imported> =
+        files.iter().zip(&names).map(|(path, name)| read(path, name, from)).collect::<Result<_, _>>()?;
+    let mut imported = joined(read).map_err(|error| Failure::Usage(error.to_string()))?;
+    judge_imported(&mut imported, limits.as_ref());
+    let mut words = vec!["lanemark".to_owned(), "import".to_owned()];
+    words.extend(names);
+    words.extend(["--from".to_owned(), imported.tool.clone()]);
+    Ok(lanemark_import::record(imported, words))
+}
+
+/// The number of imported figures above the limit of the link, in words; `None` if there is none.
+#[must_use]
+pub fn above_limit(record: &Record) -> Option<String> {
+    let imported = record.imported.as_ref()?;
     let is_above = |kind| matches!(kind, ImportFindingKind::Impossible);
     let above = imported.figures.iter().filter(|figure| {
         let limit = figure.limit_bytes_per_s.zip(figure.value.rate());
         limit.is_some_and(|(limit, rate)| rate > limit)
     });
     let count = above.count().max(imported.findings.iter().filter(|finding| is_above(finding.kind)).count());
-    if count == 0 {
-        return Ok(());
-    }
-    let figures = if count == 1 { "1 figure is".to_owned() } else { format!("{count} figures are") };
-    Err(Failure::Check(format!("{figures} above the limit of the link, which is impossible")))
+    let figures = match count {
+        0 => return None,
+        1 => "1 figure is".to_owned(),
+        count => format!("{count} figures are"),
+    };
+    Some(format!("{figures} above the limit of the link, which is impossible"))
 }
 
 /// Names of files for messages and the record: without their folders, unless two would have the same name.

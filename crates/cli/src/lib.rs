@@ -26,6 +26,7 @@ mod lspci;
 pub mod options;
 mod output;
 mod overview;
+mod page;
 mod paper;
 mod platform_file;
 mod progress;
@@ -41,6 +42,9 @@ use args::{Args, Command};
 use clap::Parser;
 pub use failure::Failure;
 use failure::say;
+pub use import::{above_limit, imported_record};
+pub use lanemark_import::ImportTool;
+pub use page::record_page;
 use std::ffi::OsString;
 pub use unknown::{fit_json, fit_text};
 

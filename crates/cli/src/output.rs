@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, say};
 use crate::invocation;
+use crate::page::record_page;
 use lanemark_record::{Record, Reproduction, file};
 use std::io::{IsTerminal, Write};
 use std::os::unix::fs::FileTypeExt;
@@ -69,7 +70,7 @@ pub fn text(text: &str, path: Option<&Path>) -> Result<(), Failure> {
 
 /// Writes the HTML page of a record and of reproductions.
 pub fn write_html(record: &Record, reproductions: &[Reproduction], path: &Path) -> Result<(), Failure> {
-    let page = lanemark_report::html(record, reproductions).map_err(|error| Failure::Check(error.to_string()))?;
+    let page = record_page(record, reproductions)?;
     file::write_whole(path, page.as_bytes()).map_err(|error| Failure::Usage(error.to_string()))
 }
 

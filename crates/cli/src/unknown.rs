@@ -58,7 +58,8 @@ pub fn fit(args: &FitArgs, mut draft: Draft) -> Result<(), Failure> {
     }
     let bar = spinner(format!("{name}: {} unknown numbers", draft.unknowns().len()));
     let kept: Vec<String> = args.assume.iter().map(|(key, _)| key.clone()).collect();
-    let options = FillOptions { kept: &kept, assume_rest: args.assume_rest, keep_structure: args.keep_structure };
+    let options =
+        FillOptions { kept: &kept, assume_rest: args.assume_rest, keep_structure: args.keep_structure, cancel: None };
     let filled = fill_in(name, &measured, &draft, options);
     bar.finish_and_clear();
     let filled = filled.map_err(|error| match error {

@@ -40,6 +40,12 @@ impl Slab {
         }
     }
 
+    /// Returns the size of a slot in bytes.
+    #[must_use]
+    pub const fn slot_bytes(&self) -> usize {
+        self.lines_per_slot * LINE_BYTES
+    }
+
     /// Allocates a slot. Its bytes are not initialised.
     #[inline]
     pub fn take(&mut self) -> Slot {

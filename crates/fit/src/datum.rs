@@ -1,9 +1,11 @@
 //! One datum of a fit: a measured figure, with the case that simulation and formulas answer.
 
+use crate::data_error::FitDataError;
 use lanemark_bench::{Axes, BenchError, Case, Effort, Question, question};
 use lanemark_import::Row;
 use lanemark_machine::Verb;
 use lanemark_method::{Access, AccessPath, Method, Width};
+use lanemark_platform::Platform;
 use lanemark_record::{Answer, Quantity};
 use lanemark_runner::OpenTarget;
 use lanemark_units::MemoryType;
@@ -176,7 +178,7 @@ fn of_core(memory_type: MemoryType, access: Access, alignments: Option<Vec<u64>>
     }
 }
 
-pub(crate) fn datum(target: &OpenTarget, answer: &Answer) -> Option<Datum> {
+fn datum(target: &OpenTarget, answer: &Answer) -> Option<Datum> {
     let question = question(&answer.question)?;
     let (sizes, alignments) = (Some(vec![answer.size_bytes]), Some(vec![answer.alignment_bytes]));
     let axes = match &answer.method {
@@ -215,6 +217,20 @@ pub(crate) fn datum(target: &OpenTarget, answer: &Answer) -> Option<Datum> {
         measured: headline(answer)?,
         name: format!("{} {} {} B", answer.question, answer.method, answer.size_bytes),
     })
+}
+
+/// The data for those answers that the platform supports.
+///
+/// # Errors
+/// [`FitDataError::Nothing`] if it supports none.
+pub(crate) fn data(platform: &Platform, answers: &[&Answer]) -> Result<Vec<Datum>, FitDataError> {
+    let target = OpenTarget::of_platform(platform).ok();
+    let datum = |answer: &&Answer| datum(target.as_ref()?, answer);
+    let data: Vec<Datum> = answers.iter().filter_map(datum).collect();
+    if data.is_empty() {
+        return Err(FitDataError::Nothing { answers: answers.len(), platform: platform.name.clone() });
+    }
+    Ok(data)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use crate::reopened::{Reopened, reopen};
 use crate::{Contender, Errors, Fit, FitData, FitDataError, FitError, Found, Table, Verdict, structure};
 use lanemark_platform::{Draft, Origin, PlatformError, default_of, preset};
 use lanemark_record::{Record, Residual};
+use lanemark_runner::Cancel;
 
 /// Source of measurements.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +27,8 @@ pub struct FillOptions<'a> {
     pub assume_rest: bool,
     /// Whether the structure of the file is kept, and only its unknown numbers are fitted.
     pub keep_structure: bool,
+    /// Ends the fit early, with [`FillError::Cancelled`].
+    pub cancel: Option<&'a Cancel>,
 }
 
 /// A platform file after a fit.
@@ -92,6 +95,9 @@ pub enum FillError {
     /// The filled-in platform cannot be simulated.
     #[error("{0}")]
     Simulation(String),
+    /// [`FillOptions::cancel`] was set.
+    #[error("the fit was cancelled")]
+    Cancelled,
 }
 
 /// The platform whose values are assumed for numbers that the data leave open.
@@ -120,10 +126,17 @@ pub fn fill_in(
     draft: &Draft,
     options: FillOptions<'_>,
 ) -> Result<Filled, FillError> {
+    let filled = filled(name, measured, draft, options);
+    // A cancelled evaluation fails, and a search takes it for values that are not possible.
+    if options.cancel.is_some_and(Cancel::is_cancelled) { Err(FillError::Cancelled) } else { filled }
+}
+
+fn filled(name: &str, measured: &Measured<'_>, draft: &Draft, options: FillOptions<'_>) -> Result<Filled, FillError> {
     let given = match measured {
         Measured::Record(record, target) => FitData::of_draft(record, *target, draft)?,
         Measured::Table(table) => FitData::of_table(table, draft)?,
     };
+    let given = given.cancelled_by(options.cancel.unwrap_or(&Cancel::new()));
     let (given, reopened) =
         if options.keep_structure { (given, Vec::new()) } else { reopen(&given, draft, options.kept) };
     let searched = if options.keep_structure { None } else { structure::search(&given) };

@@ -1,7 +1,7 @@
 //! Data of a fit: the answers of a record or the figures of a table, compared with a platform.
 
 use crate::data_error::FitDataError;
-use crate::datum::{Datum, datum, figure, point, selected};
+use crate::datum::{Datum, data, figure, point, selected};
 use crate::held_out::halves;
 use crate::mechanism::{MECHANISMS, is_structure, start_of};
 use crate::memo::{By, Dependence, Memo};
@@ -14,7 +14,7 @@ use lanemark_method::Method;
 use lanemark_model::FormulaMachine;
 use lanemark_platform::{Draft, Iommu, Limits, Origin, Platform, Unknown, default_of};
 use lanemark_record::{Answer, Quantity, Record, Residual};
-use lanemark_runner::OpenTarget;
+use lanemark_runner::{Cancel, OpenTarget};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -169,6 +169,12 @@ impl FitData {
             memo: Memo::default(),
             corrections: Corrections::default(),
         }
+    }
+
+    /// The same fit, whose evaluations fail once `cancel` is set.
+    pub(crate) fn cancelled_by(mut self, cancel: &Cancel) -> FitData {
+        self.memo.cancel = cancel.clone();
+        self
     }
 
     /// The same fit in which a search over structures may change `key`, which has the value `now`.
@@ -334,7 +340,7 @@ impl FitData {
     fn compared(&self, data: &[Datum], values: &[f64]) -> Result<Vec<Residual>, String> {
         let platform = || self.platform_with(values);
         let mut simulation = self.simulation(values, &platform);
-        let mut target = opened(&platform()?)?;
+        let mut target = opened(&platform()?, &self.memo.cancel)?;
         let mut row = |datum: &Datum| {
             let simulated = simulation.figure(datum)?.ok_or("the simulation gave no figure")?;
             // A missing closed form is not an error.
@@ -469,11 +475,14 @@ impl FitData {
 
     /// Facts of the simulated machine with the start values; they do not depend on the keys.
     pub(crate) fn facts(&self) -> Result<Facts, String> {
-        Ok(opened(&self.platform)?.facts().clone())
+        Ok(opened(&self.platform, &self.memo.cancel)?.facts().clone())
     }
 
     fn residuals_by(&self, mut ask: impl FnMut(&Datum) -> Result<Option<f64>, String>) -> Result<Vec<f64>, String> {
         let mut residual = |datum: &Datum| {
+            if self.memo.cancel.is_cancelled() {
+                return Err("the fit is cancelled".to_owned());
+            }
             let given = ask(datum)?.ok_or_else(|| format!("there is no figure of {}", datum.name))?;
             Ok((given / datum.measured).ln())
         };
@@ -496,17 +505,6 @@ fn started(draft: &Draft) -> Result<Platform, FitDataError> {
     let origin = Origin::Assumed("the start of the search".to_owned());
     let started = unknowns.iter().try_fold(draft.clone(), |draft, row| draft.fill(&row.key, start_of(row), &origin));
     started.and_then(Draft::complete).map_err(|error| FitDataError::Start(error.to_string()))
-}
-
-/// The data for those answers that the platform supports.
-fn data(platform: &Platform, answers: &[&Answer]) -> Result<Vec<Datum>, FitDataError> {
-    let target = OpenTarget::of_platform(platform).ok();
-    let datum = |answer: &&Answer| datum(target.as_ref()?, answer);
-    let data: Vec<Datum> = answers.iter().filter_map(datum).collect();
-    if data.is_empty() {
-        return Err(FitDataError::Nothing { answers: answers.len(), platform: platform.name.clone() });
-    }
-    Ok(data)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::mechanism::only_of;
 use lanemark_machine::Verb;
 use lanemark_model::{Bound, Prediction};
+use lanemark_runner::Cancel;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -87,6 +88,8 @@ pub(crate) struct Memo {
     ratios: SharedMap<(usize, Bound), f64>,
     /// All comparisons of simulation and formula.
     compared: SharedMap<usize, Vec<Compared>>,
+    /// Ends the fit early.
+    pub(crate) cancel: Cancel,
 }
 
 /// Ratio of the largest bound to the next one from which the formula differs from the simulation by rounding and by a part

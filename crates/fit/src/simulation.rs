@@ -3,7 +3,7 @@
 use crate::datum::Datum;
 use crate::memo::{By, Dependence, Memo, NEAR, NEAR_OF_BOTH};
 use lanemark_platform::Platform;
-use lanemark_runner::OpenTarget;
+use lanemark_runner::{Cancel, OpenTarget};
 
 /// A simulation at some values. It is built when the first figure is not known yet.
 pub(crate) struct Simulation<'a> {
@@ -38,7 +38,11 @@ impl<'a> Simulation<'a> {
                     Some(target) => target,
                     none => {
                         let platform = platform()?;
-                        none.insert(if is_short { in_detail(&platform)? } else { opened(&platform)? })
+                        none.insert(if is_short {
+                            in_detail(&platform, &memo.cancel)?
+                        } else {
+                            opened(&platform, &memo.cancel)?
+                        })
                     }
                 };
                 datum.asked(target, passes)
@@ -63,14 +67,14 @@ impl<'a> Simulation<'a> {
     }
 }
 
-fn in_detail(platform: &Platform) -> Result<OpenTarget, String> {
-    OpenTarget::in_detail(platform).map_err(|error| error.to_string())
+fn in_detail(platform: &Platform, cancel: &Cancel) -> Result<OpenTarget, String> {
+    OpenTarget::in_detail(platform, cancel).map_err(|error| error.to_string())
 }
 
-/// The simulation of a platform.
+/// The simulation of a platform, which `cancel` ends early.
 ///
 /// # Errors
 /// A platform that cannot be simulated.
-pub(crate) fn opened(platform: &Platform) -> Result<OpenTarget, String> {
-    OpenTarget::of_platform(platform).map_err(|error| error.to_string())
+pub(crate) fn opened(platform: &Platform, cancel: &Cancel) -> Result<OpenTarget, String> {
+    OpenTarget::cancelled_by(platform, cancel).map_err(|error| error.to_string())
 }

@@ -3,8 +3,9 @@
 mod drawn;
 
 use drawn::{Curve, Draw, LATENCIES, PRESET, unknown};
-use lanemark_fit::{FillOptions, Filled, HEADER, Measured, Table, Verdict, fill_in};
+use lanemark_fit::{FillError, FillOptions, Filled, HEADER, Measured, Table, Verdict, fill_in};
 use lanemark_platform::{Draft, Origin, Platform};
+use lanemark_runner::Cancel;
 use lanemark_sim::SimulatedMachine;
 
 /// Sizes of the bandwidth curves: eleven, of which five are held out.
@@ -152,4 +153,29 @@ fn a_platform_without_a_dma_engine_cannot_be_fitted_to_a_table() {
     let draft = Draft::parse("card.toml", &text).unwrap();
     let error = fill_in("card.csv", &Measured::Table(&table), &draft, FillOptions::default()).unwrap_err().to_string();
     assert!(error.starts_with("card.csv:3: dma_read_latency of 64 B is not possible on card-gen5-x16"), "{error}");
+}
+
+#[test]
+fn a_cancelled_fit_ends_soon_with_that_reason() {
+    let mut draw = Draw(7);
+    let card = card(&mut draw);
+    let table = Table::parse("card.csv", &measured(&card, &mut draw, 0.05)).unwrap();
+    let fill = |cancel: &Cancel| {
+        let options = FillOptions { cancel: Some(cancel), ..FillOptions::default() };
+        fill_in("card.csv", &Measured::Table(&table), &draft(), options)
+    };
+    let cancel = Cancel::new();
+    cancel.cancel();
+    assert!(matches!(fill(&cancel), Err(FillError::Cancelled)));
+    // In the middle of the search.
+    let cancel = Cancel::new();
+    let begun = std::time::Instant::now();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            cancel.cancel();
+        });
+        assert!(matches!(fill(&cancel), Err(FillError::Cancelled)));
+    });
+    assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
 }

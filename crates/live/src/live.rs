@@ -72,7 +72,7 @@ impl Live {
     /// # Errors
     /// A clause with the reason why there is none.
     pub fn figure(&mut self, point: &Point) -> Result<Figure, String> {
-        point.figure(&mut self.machine, &self.facts, self.methods)
+        point.figure(&self.changed, &mut self.machine, &self.facts, self.methods)
     }
 
     /// The figures of `points` after `changes`.

@@ -47,7 +47,8 @@ pub fn open(message: &str) -> Result<Page, LiveError> {
     Ok(Page { live: Live::of(&platform)?, panels })
 }
 
-/// Answers a message about some points of a panel: their figures in its unit, as numbers and as `lanemark predict` prints them.
+/// Answers a message about some points of a panel: their figures and limits in its unit, as numbers and as `lanemark predict`
+/// prints them.
 ///
 /// # Errors
 /// [`LiveError`] if it is no such message, or the changed platform is none.
@@ -59,9 +60,10 @@ pub fn answer(page: &mut Page, message: &str) -> Result<Value, LiveError> {
     let figures = page.live.figures(&changes, points)?;
     let unit = Unit::ALL.into_iter().find(|one| one.symbol() == unit).unwrap_or(Unit::Nanoseconds);
     let one = |figure: &Result<Figure, String>| match figure {
-        Ok(Figure { value, bound }) => {
-            json!({"value": value / unit.in_base(), "text": unit.figure(*value), "bound": bound})
-        }
+        Ok(Figure { value, bound, limit }) => json!({
+            "value": value / unit.in_base(), "text": unit.figure(*value), "bound": bound,
+            "limit": limit.map(|limit| limit / unit.in_base()), "limit_text": limit.map(|limit| unit.figure(limit)),
+        }),
         Err(because) => json!({"problem": because}),
     };
     Ok(json!({"figures": figures.iter().map(one).collect::<Vec<_>>()}))

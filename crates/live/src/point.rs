@@ -3,7 +3,8 @@
 use crate::change::OfMethods;
 use lanemark_bench::{Effort, ask, case_again, has_formula, question};
 use lanemark_machine::Facts;
-use lanemark_model::FormulaMachine;
+use lanemark_model::{FormulaMachine, rate_ceiling};
+use lanemark_platform::Platform;
 use lanemark_record::{Answer, Method, Quantity};
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +34,8 @@ pub struct Figure {
     pub value: f64,
     /// The bound that applies; `None` for a difference of two plans.
     pub bound: Option<&'static str>,
+    /// The limit of a delivered rate, in bytes per second; `None` for a latency.
+    pub limit: Option<f64>,
 }
 
 impl Point {
@@ -55,6 +58,7 @@ impl Point {
     /// A clause with the reason, if there is none.
     pub(crate) fn figure(
         &self,
+        platform: &Platform,
         machine: &mut FormulaMachine,
         facts: &Facts,
         methods: OfMethods,
@@ -79,6 +83,8 @@ impl Point {
         };
         let value = summary.ok_or_else(|| "the formula has no figure".to_owned())?.median;
         let bound = machine.last().filter(|_| !answer.is_difference()).map(|last| last.bound.name());
-        Ok(Figure { value, bound })
+        let is_rate = answer.quantity == Quantity::Bandwidth;
+        let limit = is_rate.then(|| rate_ceiling(platform, &case.rated())).flatten();
+        Ok(Figure { value, bound, limit: limit.map(|limit| limit.rate.bytes_per_s()) })
     }
 }

@@ -2,8 +2,9 @@
 
 use crate::ceiling::Ceiling;
 use crate::costs::Costs;
+use crate::kernel::compute_ceiling;
 use crate::transfer;
-use lanemark_machine::{Partner, Pattern, Relay, Transfer, Verb, Window};
+use lanemark_machine::{Partner, Pattern, Rated, Relay, Transfer, Verb, Window};
 use lanemark_platform::Platform;
 use lanemark_units::Rate;
 use lanemark_wire::{Generation, Lanes, tlp_ticks, tlp_wire_bytes};
@@ -123,6 +124,24 @@ pub fn relay_ceiling(platform: &Platform, relay: &Relay) -> Option<Ceiling> {
     let hops =
         relay.transfers().iter().map(|transfer| transfer_ceiling(platform, transfer)).collect::<Option<Vec<_>>>()?;
     hops.into_iter().min_by(|one, other| one.rate.bytes_per_s().total_cmp(&other.rate.bytes_per_s()))
+}
+
+/// The most bytes a second of this work. `None` where the platform has no such device, or no region with these bytes.
+#[must_use]
+pub fn rate_ceiling(platform: &Platform, rated: &Rated<'_>) -> Option<Ceiling> {
+    match rated {
+        Rated::Computation(work) => compute_ceiling(platform, work),
+        Rated::Copies { verb, bytes } => copy_ceiling(platform, *verb, *bytes),
+        Rated::Relay(relay) => relay_ceiling(platform, relay),
+        Rated::Transfers(transfers) => match transfers.as_slice() {
+            [transfer] => transfer_ceiling(platform, transfer),
+            several => shared_ceiling(platform, several),
+        },
+        Rated::Accesses { verb, at, bytes } => {
+            let region = platform.region_at(at.bar, at.offset, *bytes)?;
+            ceiling(platform, &region.name, *verb, *bytes)
+        }
+    }
 }
 
 /// The link that carries the payload, and its direction.

@@ -43,7 +43,9 @@ mod vector;
 
 pub use bound::Bound;
 pub use ceiling::Ceiling;
-pub use ceilings::{ceiling, copy_ceiling, link_ceiling, relay_ceiling, shared_ceiling, transfer_ceiling};
+pub use ceilings::{
+    ceiling, copy_ceiling, link_ceiling, rate_ceiling, relay_ceiling, shared_ceiling, transfer_ceiling,
+};
 pub use compiled::{CompileError, Compiled, Predictions};
 pub use dma::{completion_ceiling, dma_write_ceiling, outstanding_reads};
 pub use kernel::compute_ceiling;

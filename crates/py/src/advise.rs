@@ -2,7 +2,7 @@
 
 use crate::error::{self, Kind, raised};
 use crate::record::Record;
-use crate::wait::interruptible;
+use crate::wait::{interruptible, or_left};
 use lanemark_advise::{FleetMember, MIN_EFFECT_PERCENT, Named, WorkloadRequest, built_in_corpus, neighbours};
 use lanemark_method::CopyDirection;
 use lanemark_record::guidance::Workload;
@@ -45,6 +45,7 @@ pub fn advise(
 #[pyfunction]
 #[pyo3(signature = (base, new, min_effect_percent=None, between_runs_percent=None))]
 pub fn compare(
+    py: Python<'_>,
     base: Vec<(String, PyRef<'_, Record>)>,
     new: Vec<(String, PyRef<'_, Record>)>,
     min_effect_percent: Option<f64>,
@@ -56,10 +57,13 @@ pub fn compare(
         between_runs_percent: between_runs_percent.unwrap_or(usual.between_runs_percent),
         ..usual
     };
-    let comparison = lanemark_advise::compare(&side(&base), &side(&new), &criteria)
-        .map_err(|error| raised(Kind::Usage, &format!("the records cannot be compared: {error}")))?;
-    let text = lanemark_report::comparison_table(&comparison, ["base", "new"], None);
-    Ok((file::to_json(&comparison), text))
+    let (base, new) = (owned(base), owned(new));
+    or_left(py, move || {
+        let comparison = lanemark_advise::compare(&side(&base), &side(&new), &criteria)
+            .map_err(|error| raised(Kind::Usage, &format!("the records cannot be compared: {error}")))?;
+        let text = lanemark_report::comparison_table(&comparison, ["base", "new"], None);
+        Ok((file::to_json(&comparison), text))
+    })?
 }
 
 /// Nearest machines of the built-in corpus in the table.
@@ -67,16 +71,20 @@ const NEAREST: usize = 5;
 
 /// The machines of the built-in corpus that are nearest to a record, and the differences from the nearest.
 #[pyfunction]
-pub fn compare_to_corpus(name: &str, record: PyRef<'_, Record>) -> PyResult<(String, String)> {
-    let corpus = built_in_corpus().map_err(|error| error::bug(&error))?;
-    let found = neighbours(&Named { name, record: &record.0 }, &corpus)
-        .map_err(|error| raised(Kind::Usage, &format!("{name} cannot be compared with the corpus: {error}")))?;
-    Ok((file::to_json(&found), lanemark_report::neighbours_table(&found, name, NEAREST, None)))
+pub fn compare_to_corpus(py: Python<'_>, name: String, record: PyRef<'_, Record>) -> PyResult<(String, String)> {
+    let record = record.0.clone();
+    or_left(py, move || {
+        let corpus = built_in_corpus().map_err(|error| error::bug(&error))?;
+        let found = neighbours(&Named { name: &name, record: &record }, &corpus)
+            .map_err(|error| raised(Kind::Usage, &format!("{name} cannot be compared with the corpus: {error}")))?;
+        Ok((file::to_json(&found), lanemark_report::neighbours_table(&found, &name, NEAREST, None)))
+    })?
 }
 
 /// Machines of a fleet that differ from the others: each with its name, its record, and its diagnosis as JSON.
 #[pyfunction]
 pub fn fleet(
+    py: Python<'_>,
     machines: Vec<(String, PyRef<'_, Record>, Option<String>)>,
     min_effect_percent: Option<f64>,
 ) -> PyResult<(String, String)> {
@@ -87,11 +95,18 @@ pub fn fleet(
         Ok(FleetMember { name, record: Some(record.0.clone()), diagnosis, problem: None })
     });
     let members: Vec<FleetMember> = members.collect::<PyResult<_>>()?;
-    let fleet = lanemark_advise::fleet(&members, min_effect_percent.unwrap_or(MIN_EFFECT_PERCENT));
-    Ok((file::to_json(&fleet), lanemark_report::fleet_table(&fleet, None)))
+    or_left(py, move || {
+        let fleet = lanemark_advise::fleet(&members, min_effect_percent.unwrap_or(MIN_EFFECT_PERCENT));
+        (file::to_json(&fleet), lanemark_report::fleet_table(&fleet, None))
+    })
+}
+
+/// Copies of records with their names, for another thread.
+fn owned(records: Vec<(String, PyRef<'_, Record>)>) -> Vec<(String, lanemark_record::Record)> {
+    records.into_iter().map(|(name, record)| (name, record.0.clone())).collect()
 }
 
 /// Records with their names.
-fn side<'a>(records: &'a [(String, PyRef<'_, Record>)]) -> Vec<Named<'a>> {
-    records.iter().map(|(name, record)| Named { name, record: &record.0 }).collect()
+fn side(records: &[(String, lanemark_record::Record)]) -> Vec<Named<'_>> {
+    records.iter().map(|(name, record)| Named { name, record }).collect()
 }

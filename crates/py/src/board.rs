@@ -1,5 +1,6 @@
 //! A board that a Python program drives TLP by TLP.
 
+use crate::card_reads::{CardReads, Request};
 use crate::error::{Kind, raised};
 use crate::platform::Platform;
 use lanemark_sim::{BoardError, CardIndex, Tlp, TlpKind};
@@ -19,12 +20,16 @@ pub struct Board {
     board: lanemark_sim::Board,
     /// Payload of a card's TLPs, at most.
     mps_bytes: usize,
+    /// Reads of cards that have not completed.
+    reads: CardReads,
 }
 
 /// A TLP that a card accepted: time in ns, kind, address, length, and the first eight bytes of its payload.
 type Accepted<'py> = (f64, &'static str, u64, u64, Bound<'py, PyBytes>);
 /// A completion of a processor's read: time in ns, tag, and its bytes; None if the read was not successful.
 type Completed<'py> = (f64, u16, Option<Bound<'py, PyBytes>>);
+/// A completed read of a card: time in ns, the card, the caller's tag, and its bytes; None if the read was not successful.
+type Fetched<'py> = (f64, usize, u64, Option<Bound<'py, PyBytes>>);
 
 fn refused(text: &str) -> PyErr {
     raised(Kind::Usage, text)
@@ -42,7 +47,8 @@ impl Board {
         let board = lanemark_sim::Board::new(&platform);
         let mut board = board.map_err(|error: BoardError| refused(&error.to_string()))?;
         board.record_crossings();
-        Ok(Board { board, mps_bytes: platform.link.mps_bytes.value as usize })
+        let mps_bytes = (platform.link.mps_bytes.value as usize).min(board.most_payload_bytes());
+        Ok(Board { board, mps_bytes, reads: CardReads::new(platform.link.mrrs_bytes.value) })
     }
 
     /// Present time in ns.
@@ -59,18 +65,10 @@ impl Board {
     /// Runs every event up to and including `until_ns`.
     fn run_until(&mut self, py: Python<'_>, until_ns: f64) -> PyResult<()> {
         let until = time(until_ns)?;
-        while self.board.next_at().is_some_and(|at| at <= until) {
-            let board = &mut self.board;
-            py.detach(|| {
-                for _ in 0..EVENTS_PER_LOOK {
-                    if board.next_at().is_none_or(|at| at > until) || !board.step() {
-                        break;
-                    }
-                }
-            });
+        let board = &mut self.board;
+        while !py.detach(|| board.run_some(until, EVENTS_PER_LOOK)) {
             py.check_signals()?;
         }
-        self.board.run_until(until);
         Ok(())
     }
 
@@ -166,6 +164,35 @@ impl Board {
         Ok(())
     }
 
+    /// Reads from a card at `at_ns` at the earliest, as its own engine does: TLPs of at most `Max_Read_Request_Size`. The
+    /// completed read has this tag.
+    #[pyo3(signature = (address, length, tag=0, card=0, at_ns=0.0))]
+    fn card_read(&mut self, address: u64, length: usize, tag: u64, card: usize, at_ns: f64) -> PyResult<()> {
+        let (at, address) = (time(at_ns)?, checked(address, length)?);
+        if self.board.card(CardIndex(card)).is_none() {
+            return Err(self.no_card(card));
+        }
+        if self.board.engine(CardIndex(card)).is_none() {
+            return Err(refused(&format!("card: card {card} has no DMA engine: add [dma] to the platform")));
+        }
+        let requests = self.reads.begin(card, address, length, tag).ok_or_else(|| too_many(length))?;
+        for Request { address, length, tag } in requests {
+            self.board.inject_card_read(CardIndex(card), at, address, length, tag);
+        }
+        Ok(())
+    }
+
+    /// The reads of cards that were completed since the last call.
+    fn fetched<'py>(&mut self, py: Python<'py>) -> Vec<Fetched<'py>> {
+        for card in self.board.each_card() {
+            for fetched in self.board.take_fetched(card) {
+                self.reads.take(fetched);
+            }
+        }
+        let done = self.reads.take_done().into_iter();
+        done.map(|done| (done.at_ns, done.card, done.tag, done.data.map(|data| PyBytes::new(py, &data)))).collect()
+    }
+
     /// The TLPs that cards accepted since the last call.
     fn accepted<'py>(&mut self, py: Python<'py>) -> Vec<Accepted<'py>> {
         let accepted = self.board.take_crossings().into_iter().map(|crossing| {
@@ -211,6 +238,25 @@ impl Board {
         Ok(PyBytes::new(py, &bytes))
     }
 
+    /// Sets bytes of a region of a card, at no simulated time.
+    #[pyo3(signature = (region, offset, data, card=0))]
+    fn set_card_memory(&mut self, region: &str, offset: u64, data: &[u8], card: usize) -> PyResult<()> {
+        let known = self.regions(card)?.into_iter().map(|(name, _, _)| name).collect::<Vec<_>>().join(", ");
+        let missing = || refused(&format!("region: card {card} has no region '{region}'; it has {known}"));
+        let region = self.board.region_of_mut(CardIndex(card), region).ok_or_else(missing)?;
+        fits(offset, data.len(), region.spec.len)?;
+        checked(offset, data.len())?;
+        region.memory.write(offset, data);
+        Ok(())
+    }
+
+    /// Sets bytes of the memory for DMA, from `offset` on, at no simulated time.
+    fn set_host_memory(&mut self, offset: u64, data: &[u8]) -> PyResult<()> {
+        fits(offset, data.len(), MOST_BYTES as u64)?;
+        self.board.memory_mut().write(offset, data);
+        Ok(())
+    }
+
     /// Bytes of the memory for DMA, from `offset` on.
     fn host_memory<'py>(&mut self, py: Python<'py>, offset: u64, length: usize) -> PyResult<Bound<'py, PyBytes>> {
         fits(offset, length, MOST_BYTES as u64)?;
@@ -224,6 +270,14 @@ impl Board {
     fn no_card(&self, card: usize) -> PyErr {
         refused(&format!("card: there is no card {card}; the last one is {}", self.board.cards().saturating_sub(1)))
     }
+}
+
+/// Refuses a read of no bytes, or of more requests than tags are free.
+fn too_many(length: usize) -> PyErr {
+    refused(&match length {
+        0 => "length: 0 B: read at least 1 B".to_owned(),
+        _ => format!("length: {length} B: too many read requests are outstanding; let the board run first"),
+    })
 }
 
 /// Most bytes of a call.

@@ -2,6 +2,7 @@
 
 use crate::error::{Kind, raised};
 use crate::platform::Platform;
+use crate::wait::or_left;
 use lanemark_advise::doctor::{DiagnosisRequest, Figures, as_platform, diagnose};
 use lanemark_inventory::Inventory;
 use lanemark_record::file;
@@ -24,12 +25,12 @@ fn inventory(from: Option<&Path>) -> PyResult<Inventory> {
 #[pyfunction]
 #[pyo3(signature = (path=None))]
 pub fn doctor(py: Python<'_>, path: Option<PathBuf>) -> PyResult<(String, String)> {
-    py.detach(|| {
+    or_left(py, move || {
         let inventory = inventory(path.as_deref())?;
         let ask = DiagnosisRequest { fields: true, ..DiagnosisRequest::default() };
         let diagnosis = diagnose(&inventory, &ask);
         Ok((file::to_json(&diagnosis), lanemark_report::diagnosis(&diagnosis, None)))
-    })
+    })?
 }
 
 /// The platform file of a function in a listing, with its numbers still unknown.
@@ -38,10 +39,10 @@ pub fn doctor(py: Python<'_>, path: Option<PathBuf>) -> PyResult<(String, String
 pub fn draft_from_listing(py: Python<'_>, path: Option<PathBuf>, address: Option<String>) -> PyResult<Platform> {
     let usage = |text: String| raised(Kind::Usage, &text);
     let address = address.map(|text| text.parse().map_err(|error| usage(format!("address: {error}")))).transpose()?;
-    let text = py.detach(|| {
+    let text = or_left(py, move || {
         let text = as_platform(&inventory(path.as_deref())?, address, Figures::Dma);
-        text.map_err(|error| usage(error.to_string()))
-    })?;
+        text.map_err(|error| raised(Kind::Usage, &error.to_string()))
+    })??;
     let draft = draft_of(DRAFT, text.as_bytes()).map_err(|error| crate::error::run(&error))?;
     Ok(Platform::of_draft(Some(DRAFT.to_owned()), draft))
 }

@@ -3,7 +3,7 @@
 use crate::error::{self, Kind, raised};
 use crate::platform::Platform;
 use crate::record::Record;
-use crate::wait::or_left;
+use crate::wait::interruptible;
 use lanemark_fit::{FillError, FillOptions, Filled, Measured, Table, Tool, fill_in};
 use lanemark_platform::Origin;
 use pyo3::prelude::*;
@@ -78,13 +78,21 @@ pub fn fit(
         Data::Text(text) => Read::Table(table(&name, &text, tool.as_deref())?),
     };
     let source = name.clone();
-    let filled = or_left(py, move || {
+    let (filled, stopped) = interruptible(py, None, move |cancel, _| {
         let measured = match &read {
             Read::Record(record, of) => Measured::Record(record, of.as_deref()),
             Read::Table(table) => Measured::Table(table),
         };
-        fill_in(&source, &measured, &draft, FillOptions { kept: &kept, assume_rest, keep_structure })
+        fill_in(
+            &source,
+            &measured,
+            &draft,
+            FillOptions { kept: &kept, assume_rest, keep_structure, cancel: Some(cancel) },
+        )
     })?;
+    if let Some(stopped) = stopped {
+        return Err(stopped);
+    }
     let filled = filled.map_err(|problem| match problem {
         FillError::Platform(problem) => error::platform(&problem),
         FillError::Record(problem) => raised(Kind::Usage, &format!("{name}: {problem}")),

@@ -8,10 +8,12 @@
 
 mod advise;
 mod board;
+mod card_reads;
 mod command;
 mod doctor;
 mod error;
 mod fit;
+mod import;
 mod listing;
 mod partner;
 mod platform;
@@ -34,6 +36,8 @@ mod _lanemark {
     use crate::doctor::{doctor, draft_from_listing};
     #[pymodule_export]
     use crate::fit::{Fitted, fit};
+    #[pymodule_export]
+    use crate::import::import;
     #[pymodule_export]
     use crate::listing::{is_real, option_names, platforms, questions, sizes, toml, version};
     #[pymodule_export]

@@ -2,6 +2,7 @@
 
 use crate::error::{Kind, bug, raised};
 use crate::table::Table;
+use crate::wait::or_left;
 use lanemark_record::{answers_table, file, samples_table};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
@@ -47,8 +48,10 @@ impl Record {
     }
 
     /// The HTML report.
-    fn html(&self) -> PyResult<String> {
-        lanemark_report::html(&self.0, &[]).map_err(|error| bug(&error.to_string()))
+    fn html(&self, py: Python<'_>) -> PyResult<String> {
+        let record = self.0.clone();
+        let page = or_left(py, move || lanemark_cli::record_page(&record, &[]))?;
+        page.map_err(|error| bug(&error.to_string()))
     }
 
     /// A plot of the bandwidths against the size, as SVG; None without two sizes.

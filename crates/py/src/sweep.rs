@@ -2,7 +2,7 @@
 
 use crate::error::{Kind, raised};
 use crate::table::Table;
-use crate::wait::or_left;
+use crate::wait::{interruptible, or_left};
 use lanemark_record::{RecordError, SweepRow, SweepTableBuilder, read_sweep_log};
 use lanemark_sweep::Space;
 use pyo3::prelude::*;
@@ -46,9 +46,12 @@ impl Points {
     /// Rows of these points, as lines of a log.
     fn rows(&self, py: Python<'_>, indices: Vec<u64>) -> PyResult<Vec<String>> {
         let points = Arc::clone(&self.0);
-        let rows = or_left(py, move || {
-            points.answers(&indices).map(|row| serde_json::to_string(&row)).collect::<Result<Vec<_>, _>>()
+        let (rows, stopped) = interruptible(py, None, move |cancel, _| {
+            points.answers(&indices, cancel).map(|row| serde_json::to_string(&row)).collect::<Result<Vec<_>, _>>()
         })?;
+        if let Some(stopped) = stopped {
+            return Err(stopped);
+        }
         rows.map_err(|error| usage(&error))
     }
 }
@@ -93,7 +96,7 @@ impl SweepLog {
 #[pyo3(signature = (path, points=None))]
 pub fn sweep_table(py: Python<'_>, path: PathBuf, points: Option<PyRef<'_, Points>>) -> PyResult<(Table, Vec<String>)> {
     let points = points.map(|points| Arc::clone(&points.0));
-    py.detach(|| {
+    or_left(py, move || {
         let keys = points.map(|points| (0..points.len()).filter_map(|index| points.key(index)).collect::<HashSet<_>>());
         let mut table = SweepTableBuilder::default();
         let read = read_sweep_log(&path, |row| {
@@ -105,5 +108,5 @@ pub fn sweep_table(py: Python<'_>, path: PathBuf, points: Option<PyRef<'_, Point
         read.map_err(|error| usage(&error))?;
         let table = table.finish();
         Ok((Table(table.table().clone()), table.axes().to_vec()))
-    })
+    })?
 }

@@ -181,7 +181,10 @@ fn other_samples(answer: &Answer) -> Option<String> {
         return Some("'samples_ns' is empty: a record with a summary alone cannot be checked".to_owned());
     }
     let checked = |name: &str, written: Option<Summary>, samples: &[f64]| {
-        let (written, own) = (written?, Summary::of(samples)?);
+        let written = written?;
+        let Some(own) = Summary::of(samples) else {
+            return Some(format!("'{name}' is given, and 'samples_ns' has no sample that it could be of"));
+        };
         if written.count != own.count {
             return Some(format!("'{name}' counts {} samples of {}", written.count, own.count));
         }
@@ -193,11 +196,15 @@ fn other_samples(answer: &Answer) -> Option<String> {
             ("max", written.max, own.max),
             ("mad", written.mad, own.mad),
         ];
-        let other = fields.iter().find(|(_, written, own)| (written - own).abs() > ROUNDING * own.abs().max(1e-3));
+        // A difference that is not a number is no agreement.
+        let is_same = |written: f64, own: f64| (written - own).abs() <= ROUNDING * own.abs().max(1e-3);
+        let other = fields.iter().find(|(_, written, own)| !is_same(*written, *own));
         other
             .map(|(field, written, own)| format!("{field} of '{name}' is {written}, and that of 'samples_ns' is {own}"))
     };
-    let rates: Vec<f64> = answer.samples_ns.iter().map(|ns| answer.size_bytes as f64 * 1e9 / ns).collect();
+    // A sample without any time has no rate, and counts in none.
+    let timed = answer.samples_ns.iter().filter(|ns| **ns > 0.0);
+    let rates: Vec<f64> = timed.map(|ns| answer.size_bytes as f64 * 1e9 / ns).collect();
     // A latency under load also has the rate of all loads, and concurrent flows the sum of theirs: neither is that of one
     // iteration.
     let is_of_samples = answer.quantity == Quantity::Bandwidth && !matches!(answer.detail, Some(Detail::Flows(_)));
@@ -353,6 +360,20 @@ mod tests {
         only(|record| record.answers[0].samples_ns.push(1024.0), Rule::Samples, "counts 3 samples of 4");
         only(|record| record.answers[0].samples_ns.clear(), Rule::Samples, "is empty");
         assert_eq!(broken(|record| record.answers[0].samples_ns[1] = 1024.0 + 1e-8), [], "rounding");
+        // A sample of zero has no rate: those of the others are checked, and their number.
+        let zero = |change: fn(&mut Answer)| {
+            move |record: &mut Record| {
+                record.answers[0].samples_ns.push(0.0);
+                change(&mut record.answers[0]);
+            }
+        };
+        assert_eq!(broken(zero(|_| {})), []);
+        let forged = |answer: &mut Answer| {
+            let rates = answer.delivered_rate_bytes_per_s.as_mut().unwrap();
+            (rates.median, rates.p99, rates.max) = (5e9, 5e9, 5e9);
+        };
+        only(zero(forged), Rule::Samples, "and that of 'samples_ns' is");
+        only(zero(|answer| answer.samples_ns = vec![0.0; 3]), Rule::Samples, "no sample that it could be of");
         let raw = |issue_ns: Vec<f64>| crate::RawSamples { round: vec![0], issue_ns, ..crate::RawSamples::default() };
         only(|record| record.answers[0].raw = vec![raw(vec![1.0, 2.0])], Rule::Samples, "different lengths");
         assert_eq!(broken(|record| record.answers[0].raw = vec![raw(vec![1.0])]), []);

@@ -128,9 +128,9 @@
       rows = shown.map((row) => {
         const line = element("tr"), head = element("th", "", row.name);
         head.scope = "row";
-        const cells = [row.size_name, row.figure ?? "", row.formula_text, "", "", ""].map((content, place) => element("td", place < 5 ? "num" : "", content));
+        const cells = [row.size_name, row.figure ?? "", row.formula_text, "", "", "", ""].map((content, place) => element("td", place === 5 ? "" : "num", content));
         line.append(head, ...cells);
-        return { line, changed: cells[3], difference: cells[4], bound: cells[5] };
+        return { line, changed: cells[3], difference: cells[4], bound: cells[5], limit: cells[6] };
       });
       body.replaceChildren(...rows.map((row) => row.line));
       all.hidden = shown.length === panel.rows.length;
@@ -143,6 +143,7 @@
         row.changed.textContent = figure ? figure.text ?? "none" : "";
         row.difference.textContent = percent === null ? "" : `${percent < 0.05 && percent > -0.05 ? "0.0" : (percent > 0 ? "+" : "") + percent.toFixed(1)} %`;
         row.bound.textContent = figure ? figure.bound ?? figure.problem ?? "" : "";
+        row.limit.textContent = figure?.limit_text ?? "";
       });
     }
 
@@ -152,20 +153,24 @@
       const plot = part.querySelector("[data-plot]"), bars = part.querySelectorAll("[data-full] li");
       panel.changed = JSON.stringify(changes);
       if (plot?.showLive) {
-        const points = panel.rows.map((row, place) => place).filter((place) => panel.rows[place].line < COLOURED);
+        const points = panel.rows.map((row, place) => place).filter((place) => panel.rows[place].line < COLOURED || panel.limiting.includes(place));
         const figures = changes.length ? ask(panel, points) : null;
-        const lines = [];
+        const lines = [], limits = [];
         figures?.forEach((figure, place) => {
           const { line, size } = panel.rows[place];
-          if (!figure.problem) (lines[line] ||= [])[size] = figure.value;
+          if (figure.problem) return;
+          if (line < COLOURED) (lines[line] ||= [])[size] = figure.value;
+          if (figure.limit !== null) limits[size] = Math.max(limits[size] ?? 0, figure.limit);
         });
-        plot.showLive(figures && lines);
+        plot.showLive(figures && lines, limits);
       } else if (bars.length) {
         const full = Number(part.querySelector("[data-full]").dataset.full);
         const points = panel.rows.map((row, place) => place).filter((place) => panel.rows[place].line < bars.length);
         const figures = ask(panel, points);
+        const limit = Math.max(0, ...Array.from(figures?.values() ?? [], (figure) => figure.limit ?? 0));
         figures?.forEach((figure, place) => {
-          const mark = bars[panel.rows[place].line].querySelector(".mark.formula");
+          const bar = bars[panel.rows[place].line], mark = bar.querySelector(".mark.formula"), limited = bar.querySelector(".mark.limit");
+          if (limited && limit) limited.style.left = `${Math.min(100, (100 * limit) / full)}%`;
           if (!mark || figure.problem) return;
           mark.style.left = `${Math.min(100, (100 * figure.value) / full)}%`;
           mark.title = `formula ${figure.text}`;

@@ -7,7 +7,7 @@
   const LOGARITHMIC = 8; // ratio of largest to least figure from which the scale is logarithmic
   const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
   const data = JSON.parse(holder.textContent);
-  const [choice, xChoice, yChoice, byChoice] = ["view", "x", "y", "by"].map((id) => document.getElementById(`map-${id}`));
+  const [choice, xChoice, yChoice, byChoice, onlyChoice] = ["view", "x", "y", "by", "only"].map((id) => document.getElementById(`map-${id}`));
   const [legend, info] = ["legend", "info"].map((id) => document.getElementById(`map-${id}`));
   const element = (tag, className, text) => {
     const made = document.createElement(tag);
@@ -20,8 +20,16 @@
   const letter = (order, bound) => { const at = order.indexOf(bound); return LETTERS[at] ?? String(at + 1); };
   let shown = null; // both axes, their numbers, and the cells
 
+  // The single value of a third column, if one is chosen: the column and the place of the value.
+  const only = () => (onlyChoice.value === "" ? null : onlyChoice.value.split(":").map(Number));
+  const cubeOf = (view, axes) => view.cubes.find((one) => axes.every((axis) => one.axes.includes(axis)));
   // The map of two columns, whichever is horizontal.
   function cellsOf(view, x, y) {
+    if (only()) {
+      const [z, value] = only(), cube = cubeOf(view, [x, y, z]);
+      const [atX, atY, atZ] = [x, y, z].map((axis) => cube.axes.indexOf(axis));
+      return cube.cells.filter((cell) => cell[atZ] === value).map((cell) => [cell[atX], cell[atY], ...cell.slice(3)]);
+    }
     const map = view.maps.find((one) => (one.x === x && one.y === y) || (one.x === y && one.y === x));
     if (!map) return [];
     return map.x === x ? map.cells : map.cells.map(([first, second, ...rest]) => [second, first, ...rest]);
@@ -33,7 +41,23 @@
     const missing = without ? `; ${without === 1 ? "1 point" : `${without} points`} without a figure: ${data.words[reason]}` : "";
     return `${place}: ${text === null ? "no figure" : text}${points}${bound === null ? "" : `; bound by ${data.words[bound]}`}${missing}`;
   }
+  const onlyInWords = () => { const chosen = only(); return chosen ? `${data.axes[chosen[0]].name} ${data.axes[chosen[0]].labels[chosen[1]]}` : ""; };
+  // Offers the values of every column that is no axis and has cells for them.
+  function offer() {
+    const view = data.views[Number(choice.value)], axes = [Number(xChoice.value), Number(yChoice.value)], before = onlyChoice.value;
+    const others = axes[0] === axes[1] ? [] : view.axes.filter((axis) => !axes.includes(axis) && cubeOf(view, [...axes, axis]));
+    onlyChoice.replaceChildren(option("", "all values"), ...others.map((axis) => {
+      const group = document.createElement("optgroup");
+      group.label = data.axes[axis].name;
+      group.append(...data.axes[axis].labels.map((label, place) => option(`${axis}:${place}`, `${data.axes[axis].name} ${label}`)));
+      return group;
+    }));
+    onlyChoice.value = before;
+    if (onlyChoice.selectedIndex < 0) onlyChoice.value = "";
+    onlyChoice.closest("p").hidden = others.length === 0;
+  }
   function draw() {
+    offer();
     const view = data.views[Number(choice.value)];
     const x = data.axes[Number(xChoice.value)], y = data.axes[Number(yChoice.value)];
     const cells = cellsOf(view, Number(xChoice.value), Number(yChoice.value));
@@ -47,7 +71,7 @@
     const byBound = byChoice.value === "bound";
     const rows = y === x ? [0] : y.labels.map((_, row) => row).reverse();
     const known = new Map(cells.map((cell) => [`${cell[0]},${cell[1]}`, cell]));
-    table.caption.textContent = `${view.title}: ${view.figure} by ${x.name}${y === x ? "" : ` and ${y.name}`}`;
+    table.caption.textContent = `${view.title}: ${view.figure} by ${x.name}${y === x ? "" : ` and ${y.name}`}${only() ? `, ${onlyInWords()} only` : ""}`;
     const head = element("tr");
     const corner = element("th", "", y === x ? x.name : `${y.name} ↓ ${x.name} →`);
     corner.scope = "col";
@@ -94,14 +118,14 @@
       key.append(`${letter(order, bound)}: ${data.words[bound]}`);
       legend.append(key);
     });
-    shown = { x, y, cells, places: [xChoice.value, yChoice.value] };
+    shown = { x, y, cells, places: [xChoice.value, yChoice.value], only: only() };
   }
   const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   table.csvOf = () => {
-    const { x, y, cells } = shown;
-    const head = [x.name, ...(y === x ? [] : [y.name]), "points", "median", "bound by", "points without a figure", "reason"];
+    const { x, y, cells, only } = shown, third = only ? [data.axes[only[0]]] : [];
+    const head = [x.name, ...(y === x ? [] : [y.name]), ...third.map((axis) => axis.name), "points", "median", "bound by", "points without a figure", "reason"];
     const lines = cells.map(([column, row, count, figure, , , bound, without, reason]) => [
-      x.labels[column], ...(y === x ? [] : [y.labels[row]]), count, figure ?? "", data.words[bound] ?? "", without, data.words[reason] ?? "",
+      x.labels[column], ...(y === x ? [] : [y.labels[row]]), ...third.map((axis) => axis.labels[only[1]]), count, figure ?? "", data.words[bound] ?? "", without, data.words[reason] ?? "",
     ]);
     return [head, ...lines].map((line) => line.map((cell) => quoted(String(cell))).join(",")).join("\n");
   };
@@ -123,6 +147,7 @@
   xChoice.addEventListener("change", () => choose(xChoice, yChoice));
   yChoice.addEventListener("change", () => choose(yChoice, xChoice));
   byChoice.addEventListener("change", draw);
+  onlyChoice.addEventListener("change", draw);
   const tell = (event) => { const cell = event.target.closest("td"); if (cell) info.textContent = cell.dataset.words; };
   table.addEventListener("mouseover", tell);
   table.addEventListener("focusin", (event) => {

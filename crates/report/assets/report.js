@@ -78,14 +78,16 @@
       work(u.ctx, devicePixelRatio);
       u.ctx.restore();
     };
-    const limits = data.limits.map((value, place) => [data.sizes[place], positive(value)]).filter((point) => point[1] !== null);
-    // The limit reaches from edge to edge.
-    const limitPoints = (u) => {
-      const points = limits.map(([bytes, value]) => [u.valToPos(bytes, "x", true), u.valToPos(value, "y", true)]);
+    const bySize = (values) => data.sizes.map((bytes, place) => [bytes, positive(values[place] ?? null)]).filter((point) => point[1] !== null);
+    const limits = bySize(data.limits);
+    let moved = []; // limits on a changed platform
+    // A limit reaches from edge to edge.
+    const limitPoints = (u, of) => {
+      const points = of.map(([bytes, value]) => [u.valToPos(bytes, "x", true), u.valToPos(value, "y", true)]);
       return [[u.bbox.left, points[0][1]], ...points, [u.bbox.left + u.bbox.width, points[points.length - 1][1]]];
     };
     const shadeBeyond = (u) => limits.length && clipped(u, (ctx) => {
-      const points = limitPoints(u);
+      const points = limitPoints(u, limits);
       ctx.fillStyle = colour("--beyond");
       ctx.beginPath();
       ctx.moveTo(u.bbox.left, u.bbox.top);
@@ -131,14 +133,22 @@
         ctx.stroke(path(u, line.live));
       });
       ctx.globalAlpha = 1;
+      const drawLimit = (points, width) => {
+        ctx.strokeStyle = ctx.fillStyle = colour("--ink");
+        ctx.setLineDash([7 * scale, 5 * scale]);
+        ctx.lineWidth = width * scale;
+        ctx.beginPath();
+        points.forEach(([x, y], place) => (place ? ctx.lineTo(x, y) : ctx.moveTo(x, y)));
+        ctx.stroke();
+      };
+      if (moved.length) {
+        ctx.globalAlpha = 0.55;
+        drawLimit(limitPoints(u, moved), 3.5);
+        ctx.globalAlpha = 1;
+      }
       if (!limits.length) return;
-      const points = limitPoints(u);
-      ctx.strokeStyle = ctx.fillStyle = colour("--ink");
-      ctx.setLineDash([7 * scale, 5 * scale]);
-      ctx.lineWidth = 1.5 * scale;
-      ctx.beginPath();
-      points.forEach(([x, y], place) => (place ? ctx.lineTo(x, y) : ctx.moveTo(x, y)));
-      ctx.stroke();
+      const points = limitPoints(u, limits);
+      drawLimit(points, 1.5);
       ctx.font = `600 ${12 * scale}px system-ui, sans-serif`;
       ctx.textAlign = "right";
       ctx.textBaseline = "bottom";
@@ -232,10 +242,11 @@
     }
     keys.append(tools, list);
 
-    // Draws these formulas beside the figures, by line and size; null for none.
-    box.showLive = (lines) => {
+    // Draws these formulas and limits beside the figures, by line and size; null for none.
+    box.showLive = (lines, limited) => {
+      moved = lines ? bySize(limited) : [];
       data.lines.forEach((line, place) => { line.live = lines && lines[place] ? data.sizes.map((_, size) => lines[place][size] ?? null) : null; });
-      const shown = data.lines.flatMap((line) => line.live || []).map(positive).filter((value) => value !== null);
+      const shown = data.lines.flatMap((line) => line.live || []).map(positive).filter((value) => value !== null).concat(moved.map((point) => point[1]));
       low = Math.min(lowest, ...shown.map((value) => value * 0.7));
       high = Math.max(highest, ...shown.map((value) => value * 1.5));
       if (u.scales.y.min !== low || u.scales.y.max !== high) u.setData(u.data); else u.redraw(false);

@@ -1,6 +1,7 @@
 //! A record as one HTML page that works offline, loads nothing, and contains all figures.
 
 use crate::advice::Topic;
+use crate::answer_trace::{AnswerTrace, PanelWaterfall};
 use crate::callers::Callers;
 use crate::chart;
 use crate::coherence::{BEYOND, beyond};
@@ -17,6 +18,7 @@ use crate::picture;
 use crate::reproduction;
 use crate::sensitivity::{WhatIf, what_ifs};
 use crate::table::{fit_in_words, label, no_card, origins_in_words, reasons, twin};
+use crate::timeline::WATERFALL_SCRIPT;
 use crate::waits::{CausePart, WaitBar, cause_parts, causes, shares, wait_bars};
 use crate::what_if_page::{self, WhatIfPage};
 use askama::Template;
@@ -34,13 +36,35 @@ const DRAWINGS: usize = 6;
 /// # Errors
 /// [`ReportError`] through a bug of this program; every record can be rendered.
 pub fn html(record: &Record, reproductions: &[Reproduction]) -> Result<String, ReportError> {
+    html_with_traces(record, reproductions, &[])
+}
+
+/// As [`html`], with the waterfalls of some answers: those of [`answers_to_trace`](crate::answers_to_trace).
+///
+/// # Errors
+/// As [`html`].
+pub fn html_with_traces(
+    record: &Record,
+    reproductions: &[Reproduction],
+    traces: &[AnswerTrace],
+) -> Result<String, ReportError> {
     let panels = Panel::of(record);
     let plots = chart::embeddable(&chart::charts(&panels)).map_err(|source| ReportError::Plots { source })?;
     let what_ifs: Vec<Option<WhatIfPage>> = (record.targets.iter().enumerate())
         .map(|(place, target)| WhatIfPage::of(record, place, target, &panels))
         .collect();
     let live = chart::embeddable(&what_if_page::data(&what_ifs)).map_err(|source| ReportError::Plots { source })?;
-    let page = Page::of(record, reproductions, &panels, what_ifs, [plots, live]);
+    let mut page = Page::of(record, reproductions, &panels, what_ifs, [plots, live], traces);
+    let mut waterfalls = vec![serde_json::Value::Null; traces.len()];
+    for panel in page.targets.iter_mut().flat_map(|part| &mut part.panels).chain(&mut page.strays) {
+        if let Some(PanelWaterfall { place, waterfall }) = &mut panel.waterfall {
+            waterfalls[*place] = waterfall.data.take();
+        }
+    }
+    if waterfalls.iter().any(|waterfall| !waterfall.is_null()) {
+        let data = chart::embeddable(&waterfalls.into()).map_err(|source| ReportError::Plots { source })?;
+        page.waterfalls = Some((data, WATERFALL_SCRIPT));
+    }
     page.render().map_err(|source| ReportError::Template { source })
 }
 
@@ -62,6 +86,8 @@ struct Page<'a> {
     live: String,
     live_module: &'static str,
     live_script: &'static str,
+    /// Data of the waterfalls, and their script; `None` without any.
+    waterfalls: Option<(String, &'static str)>,
     uplot_script: &'static str,
     uplot_style: &'static str,
     uplot_licence: &'static str,
@@ -129,6 +155,8 @@ struct PanelPart {
     /// The twin from which bottlenecks and formulas are.
     twin: Option<String>,
     curves: Vec<CurveDrawing>,
+    /// One answer TLP by TLP.
+    waterfall: Option<PanelWaterfall>,
     numbers: Grid,
 }
 
@@ -206,6 +234,7 @@ impl<'a> Page<'a> {
         panels: &[Panel<'a>],
         what_ifs: Vec<Option<WhatIfPage>>,
         [plots, live]: [String; 2],
+        traces: &[AnswerTrace],
     ) -> Page<'a> {
         let causes = causes(record);
         let parts = |target: Option<&str>| {
@@ -214,7 +243,11 @@ impl<'a> Page<'a> {
                 None => record.targets.iter().all(|target| target.name != panel.target),
             };
             let numbered = panels.iter().enumerate().filter(|(_, panel)| wanted(panel));
-            numbered.map(|(place, panel)| panel_part(record, place, panel, &causes)).collect::<Vec<_>>()
+            let part = |(place, panel)| PanelPart {
+                waterfall: PanelWaterfall::of(record, panel, traces),
+                ..panel_part(record, place, panel, &causes)
+            };
+            numbered.map(part).collect::<Vec<_>>()
         };
         Page {
             record,
@@ -235,6 +268,7 @@ impl<'a> Page<'a> {
             plots,
             live_module: if live == "[]" { "" } else { what_if_page::MODULE },
             live: if live == "[]" { String::new() } else { live },
+            waterfalls: None,
             live_script: include_str!("../assets/live.js"),
             uplot_script: include_str!("../assets/uplot-1.6.32/uPlot.iife.min.js"),
             uplot_style: include_str!("../assets/uplot-1.6.32/uPlot.min.css"),
@@ -389,6 +423,7 @@ fn panel_part(record: &Record, place: usize, panel: &Panel, causes: &[&str]) -> 
                 Some(CurveDrawing { in_words, svg: curve::drawing(buffers) })
             }))
             .collect(),
+        waterfall: None,
         numbers: numbers(panel),
     }
 }

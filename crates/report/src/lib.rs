@@ -28,6 +28,7 @@
 #![allow(clippy::format_push_string, reason = "reads better than `write!`, and speed is irrelevant here")]
 
 mod advice;
+mod answer_trace;
 mod bottleneck;
 mod callers;
 mod capture;
@@ -77,6 +78,7 @@ mod viewer;
 mod waits;
 mod what_if_page;
 
+pub use answer_trace::{AnswerTrace, answers_to_trace};
 pub use bottleneck::acts_on_bottleneck;
 pub use capture::capture_table;
 pub use comparison::comparison_table;
@@ -85,7 +87,7 @@ pub use error::ReportError;
 pub use first_screen::first_screen;
 pub use fleet::fleet_table;
 pub use guidance::{guidance, unmet_goals};
-pub use html::html;
+pub use html::{html, html_with_traces};
 pub use import::import_table;
 pub use lanemark_units::figures;
 pub use machines::{ComparedRecord, machines_html};
@@ -104,3 +106,4 @@ pub use table::{counts_in_words, tables};
 pub use timeline::{Traced, waterfall, waterfall_html};
 pub use tlp::tlp_in_words;
 pub use viewer::viewer_trace;
+pub use what_if_page::requested_region;

@@ -12,6 +12,7 @@ use lanemark_units::Ticks;
 use std::collections::BTreeMap;
 
 pub use page::waterfall_html;
+pub(crate) use page::{SCRIPT as WATERFALL_SCRIPT, Waterfall};
 
 /// A trace with its origin.
 #[derive(Clone, Copy, Debug)]

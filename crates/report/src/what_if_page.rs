@@ -67,7 +67,10 @@ impl WhatIfPage {
             let (points, rows) = page.points(&mut live, panel, region);
             if !points.is_empty() {
                 page.panels.push((number, panel.title()));
-                opened.push(json!({"place": number, "unit": panel.unit.symbol(), "points": points, "rows": rows}));
+                let limiting = limiting(panel, &rows);
+                opened.push(json!({
+                    "place": number, "unit": panel.unit.symbol(), "points": points, "rows": rows, "limiting": limiting
+                }));
             }
         }
         if opened.is_empty() {
@@ -113,6 +116,25 @@ impl WhatIfPage {
     }
 }
 
+/// The row with the highest limit at each size: the line of limits in the plot is that of these answers.
+fn limiting(panel: &Panel, rows: &[Value]) -> Vec<usize> {
+    let limit = |row: &Value| {
+        let line = panel.lines.get(usize::try_from(row["line"].as_u64()?).ok()?)?;
+        let size = panel.sizes().get(usize::try_from(row["size"].as_u64()?).ok()?).copied()?;
+        line.at(size)?.answer.ceiling.rate_bytes_per_s
+    };
+    let mut highest: Vec<(&Value, usize, f64)> = Vec::new();
+    for (place, row) in rows.iter().enumerate().filter(|_| panel.is_rate()) {
+        let Some(limit) = limit(row) else { continue };
+        match highest.iter_mut().find(|(size, ..)| **size == row["size"]) {
+            Some((_, at, most)) if limit > *most => (*at, *most) = (place, limit),
+            Some(_) => {}
+            None => highest.push((&row["size"], place, limit)),
+        }
+    }
+    highest.into_iter().map(|(_, place, _)| place).collect()
+}
+
 /// The point of an answer, if its formula can be computed again.
 fn again(live: &mut Live, point: &Point, formula: f64, region: Option<&str>) -> Option<lanemark_live::Point> {
     let answer = point.answer;
@@ -122,7 +144,8 @@ fn again(live: &mut Live, point: &Point, formula: f64, region: Option<&str>) -> 
 }
 
 /// The region that a command requested: the text after `--region`.
-fn requested_region(command: &[String]) -> Option<&str> {
+#[must_use]
+pub fn requested_region(command: &[String]) -> Option<&str> {
     let mut words = command.iter();
     while let Some(word) = words.next() {
         if word == "--region" {

@@ -3,7 +3,6 @@
 use crate::open_target::{Kind, OpenTarget};
 use lanemark_bench::{BenchError, Case, Effort, measured_ceiling};
 use lanemark_machine::{Machine, MachineError, TimeBase, Verb};
-use lanemark_method::Method;
 use lanemark_platform::Platform;
 use lanemark_record::{Ceiling, CeilingKind, Runtime};
 
@@ -45,26 +44,7 @@ fn unknown(because: String) -> Ceiling {
 
 /// The ceiling computed from the links and data paths of a platform.
 fn computed(platform: &Platform, case: &Case) -> Ceiling {
-    let transfers = case.counted_transfers();
-    let relay = case.relay(1);
-    let limit = match transfers.as_slice() {
-        _ if case.computation.is_some() => {
-            let work = case.computation.as_ref().map(|asked| &asked.work);
-            work.and_then(|work| lanemark_model::compute_ceiling(platform, work))
-        }
-        _ if matches!(case.method, Method::RuntimeCopy { .. } | Method::SmallCopies { .. }) => {
-            lanemark_model::copy_ceiling(platform, case.verb(), case.size)
-        }
-        _ if relay.is_some() => relay.and_then(|relay| lanemark_model::relay_ceiling(platform, &relay)),
-        [transfer] => lanemark_model::transfer_ceiling(platform, transfer),
-        [_, ..] => lanemark_model::shared_ceiling(platform, &transfers),
-        [] => {
-            let span = case.span();
-            let region = platform.region_at(span.at.bar, span.at.offset, span.len);
-            region.and_then(|region| lanemark_model::ceiling(platform, &region.name, case.verb(), case.size))
-        }
-    };
-    match limit {
+    match lanemark_model::rate_ceiling(platform, &case.rated()) {
         Some(limit) => Ceiling {
             kind: CeilingKind::Computed,
             rate_bytes_per_s: Some(limit.rate.bytes_per_s()),

@@ -72,5 +72,5 @@ pub use run::{Outcome, run};
 pub use runtime::{Runtimes, runtimes};
 pub use setup::{CardAccess, Setup};
 pub use target::Target;
-pub use trace::{TraceRequest, TracedCase, trace};
+pub use trace::{TraceRequest, TracedCase, trace, trace_again};
 pub use what_if::sensitivities;

@@ -1,5 +1,6 @@
 //! Open targets: cases, measured answers and predictions.
 
+use crate::cancel::Cancel;
 use crate::card::Card;
 use crate::error::RunError;
 use crate::gpu::Gpu;
@@ -75,13 +76,23 @@ impl OpenTarget {
         Ok(OpenTarget::of_simulation(platform.clone(), SimulatedMachine::new(platform)?))
     }
 
-    /// As [`OpenTarget::of_platform`]; simulates every transfer, which takes less time for some thousands of them than the
+    /// As [`OpenTarget::of_platform`]; setting `cancel` ends a simulation early.
+    ///
+    /// # Errors
+    /// As [`OpenTarget::of_platform`].
+    pub fn cancelled_by(platform: &Platform, cancel: &Cancel) -> Result<OpenTarget, RunError> {
+        let machine = SimulatedMachine::new(platform)?.interrupted_by(cancel.flag());
+        Ok(OpenTarget::of_simulation(platform.clone(), machine))
+    }
+
+    /// As [`OpenTarget::cancelled_by`]; simulates every transfer, which takes less time for some thousands of them than the
     /// search for a steady state.
     ///
     /// # Errors
     /// As [`OpenTarget::of_platform`].
-    pub fn in_detail(platform: &Platform) -> Result<OpenTarget, RunError> {
-        Ok(OpenTarget::of_simulation(platform.clone(), SimulatedMachine::new(platform)?.in_detail()))
+    pub fn in_detail(platform: &Platform, cancel: &Cancel) -> Result<OpenTarget, RunError> {
+        let machine = SimulatedMachine::new(platform)?.interrupted_by(cancel.flag());
+        Ok(OpenTarget::of_simulation(platform.clone(), machine.in_detail()))
     }
 
     pub(crate) fn of_simulation(platform: Platform, machine: SimulatedMachine) -> OpenTarget {

@@ -7,9 +7,10 @@ use crate::open_target::OpenTarget;
 use crate::setup::Setup;
 use crate::target::Target;
 use crate::tasks::{Work, work};
-use lanemark_bench::{Axes, Case, Question, plan_to_trace};
-use lanemark_machine::{Machine as _, MachineError, Sample, Samples, Trace};
+use lanemark_bench::{Axes, Case, Question, case_again, plan_to_trace};
+use lanemark_machine::{Machine as _, MachineError, Plan, Sample, Samples, Trace};
 use lanemark_platform::Platform;
+use lanemark_record::Answer;
 use lanemark_sim::SimulatedMachine;
 
 /// A request to trace one case.
@@ -103,8 +104,43 @@ pub fn trace(request: &TraceRequest, cancel: &Cancel) -> Result<TracedCase, RunE
         let nothing = RunError::NothingToAsk { because: because.to_owned() };
         return Err(refused.map_or(nothing, RunError::Unsupported));
     };
+    traced(&mut machine, platform, case, &plan, (nth, cases), OpenTarget::notes(&opened).to_vec())
+}
+
+/// Traces the case of an answer again on `platform`, the platform that the answer is of, with as many iterations as fit on a
+/// screen; `region` is the requested region. `None` if the simulation has no such case.
+///
+/// # Errors
+/// [`RunError`] if the platform cannot be simulated, or if `cancel` is set.
+pub fn trace_again(
+    platform: &Platform,
+    answer: &Answer,
+    region: Option<&str>,
+    cancel: &Cancel,
+) -> Result<Option<TracedCase>, RunError> {
+    let mut machine = SimulatedMachine::new(platform)?.interrupted_by(cancel.flag());
+    let Some(question) = lanemark_bench::question(&answer.question) else { return Ok(None) };
+    let (size, alignment) = (answer.size_bytes, answer.alignment_bytes);
+    let case = case_again(question, machine.facts(), region, &answer.method, size, alignment);
+    let Some(case) = case else { return Ok(None) };
+    let plan = plan_to_trace(question, &case, None);
+    if machine.supports(&plan).is_err() {
+        return Ok(None);
+    }
+    traced(&mut machine, platform, case, &plan, (1, 1), Vec::new()).map(Some)
+}
+
+/// Traces a plan that the machine supports. `place`: the number of its case, from 1, and the number of all cases.
+fn traced(
+    machine: &mut SimulatedMachine,
+    platform: &Platform,
+    case: Case,
+    plan: &Plan,
+    (nth, cases): (usize, usize),
+    differences: Vec<String>,
+) -> Result<TracedCase, RunError> {
     let mut samples = Samples::wanted(1);
-    let (trace, done) = machine.trace_to_the_end(&plan, &mut samples, Trace::MOST);
+    let (trace, done) = machine.trace_to_the_end(plan, &mut samples, Trace::MOST);
     let error = match done {
         Ok(()) => None,
         Err(MachineError::Unsupported(unsupported)) => return Err(RunError::Unsupported(unsupported)),
@@ -122,7 +158,7 @@ pub fn trace(request: &TraceRequest, cancel: &Cancel) -> Result<TracedCase, RunE
         card_link: card_of(platform, &case).to_owned(),
         case,
         error,
-        differences: OpenTarget::notes(&opened).to_vec(),
+        differences,
     })
 }
 

@@ -22,7 +22,7 @@ pub fn sensitivities(
 ) -> Vec<Sensitivity> {
     // The unchanged platform is simulated again on a new machine, as each changed one: earlier cases of a run may have
     // warmed caches.
-    let Ok(mut unchanged) = OpenTarget::of_platform(platform) else { return Vec::new() };
+    let Ok(mut unchanged) = OpenTarget::cancelled_by(platform, cancel) else { return Vec::new() };
     let unchanged_answer = unchanged.ask(question, case, effort).ok();
     let Some(figure) = unchanged_answer.as_ref().and_then(self::figure) else { return Vec::new() };
     let formula = unchanged.ask_formulas(question, case, effort).ok().as_ref().and_then(self::figure);
@@ -35,7 +35,7 @@ pub fn sensitivities(
             }
             let origin = Origin::Assumed(format!("what if; {} otherwise", parameter.value));
             let Ok(changed) = platform.with(&parameter.key, changed_to, origin) else { continue };
-            let Ok(mut target) = OpenTarget::of_platform(&changed) else { continue };
+            let Ok(mut target) = OpenTarget::cancelled_by(&changed, cancel) else { continue };
             let simulated = target.ask(question, case, effort).ok();
             let Some(simulated) = simulated.as_ref().and_then(self::figure) else { continue };
             let predicted = formula.and_then(|formula| {

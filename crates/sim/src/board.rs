@@ -133,6 +133,20 @@ impl Board {
         self.events.now = self.events.now.max(until);
     }
 
+    /// Processes at most `most` events up to and including `until`, as [`Board::run_until`]; returns whether none is left.
+    pub fn run_some(&mut self, until: Ticks, most: u64) -> bool {
+        for _ in 0..most {
+            match self.events.first() {
+                Some((at, port)) if at <= until => self.handle(at, port),
+                _ => {
+                    self.events.now = self.events.now.max(until);
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
     /// Processes the next event; returns whether there was one.
     pub fn step(&mut self) -> bool {
         let Some((at, port)) = self.events.first() else { return false };

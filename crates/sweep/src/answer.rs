@@ -15,10 +15,11 @@ impl Points {
     }
 
     /// Runs these points one after the other, as [`Points::answer`] does; formulas of consecutive points share an open
-    /// platform. Numbers beyond the last point are left out.
-    pub fn answers(&self, indices: &[u64]) -> impl Iterator<Item = SweepRow> {
-        let mut worker = Worker::new(self, Cancel::new());
-        indices.iter().filter_map(move |index| worker.answer(*index))
+    /// platform. Numbers beyond the last point are left out, and so are those after `cancel` was set.
+    pub fn answers(&self, indices: &[u64], cancel: &Cancel) -> impl Iterator<Item = SweepRow> {
+        let mut worker = Worker::new(self, cancel.clone());
+        let left = indices.iter().take_while(|_| !cancel.is_cancelled());
+        left.filter_map(move |index| worker.answer(*index))
     }
 }
 

@@ -7,7 +7,7 @@ use lanemark_method::{AccessPath, CopyDirection, Flow, Method, Peer, Verb};
 use lanemark_platform::Platform;
 use lanemark_record::Answer;
 use lanemark_record::guidance::Traffic;
-use lanemark_runner::{Answerer, OpenTarget};
+use lanemark_runner::{Answerer, Cancel, OpenTarget};
 use lanemark_units::MemoryType;
 
 /// A method as a case of a question.
@@ -46,9 +46,9 @@ impl Candidate {
     /// a program that repeats its transfers.
     ///
     /// # Errors
-    /// The reason why the platform has no answer.
-    pub(super) fn simulate(&self, platform: &Platform) -> Result<(Answer, f64), String> {
-        let mut target = OpenTarget::of_platform(platform).map_err(|error| error.to_string())?;
+    /// The reason why the platform has no answer; any, if `cancel` is set.
+    pub(super) fn simulate(&self, platform: &Platform, cancel: &Cancel) -> Result<(Answer, f64), String> {
+        let mut target = OpenTarget::cancelled_by(platform, cancel).map_err(|error| error.to_string())?;
         let mut answer = || target.answer(Answerer::Machines, self.question, &self.case, &self.effort());
         if !matches!(self.kind, Kind::Core(_)) {
             answer().map_err(|error| error.to_string())?;

@@ -112,7 +112,7 @@ fn with_keys(
             if cancel.is_cancelled() {
                 return Err(RunError::Interrupted);
             }
-            let Ok((answer, figure)) = candidate.simulate(&changed) else { continue };
+            let Ok((answer, figure)) = candidate.simulate(&changed, cancel) else { continue };
             if best.as_ref().is_none_or(|(best, _)| times_slower(choice.traffic, figure, *best) > 1.0) {
                 best = Some((figure, answer.waits.first().cloned()));
             }
@@ -307,8 +307,8 @@ fn of_methods(
     if cancel.is_cancelled() {
         return Err(RunError::Interrupted);
     }
-    let Ok((was, before)) = from.simulate(platform) else { return Ok(None) };
-    let Ok((is, after)) = to.simulate(platform) else { return Ok(None) };
+    let Ok((was, before)) = from.simulate(platform, cancel) else { return Ok(None) };
+    let Ok((is, after)) = to.simulate(platform, cancel) else { return Ok(None) };
     Ok(Some(Effect {
         direction,
         traffic,

@@ -65,7 +65,7 @@ impl Compared {
                 if answers == SIMULATED {
                     break;
                 }
-                match candidate.simulate(platform) {
+                match candidate.simulate(platform, cancel) {
                     Ok((answer, figure)) => {
                         answers += 1;
                         let one = rank(&answer, &candidate, figure, formula, &memcpy);

@@ -1,7 +1,8 @@
 //! The map of a sweep as a page: a figure over two columns that the reader chooses, as coloured cells.
 //!
 //! The page has cells only, never points: a cell is the median of all points with its two values, and counts them. Neighbouring
-//! values of a column with many of them share a cell. So the size of the page has a limit, whatever the size of the sweep.
+//! values of a column with many of them share a cell. So the size of the page has a limit, whatever the size of the sweep. For
+//! single values of a third column, there are cells of three columns, as long as they fit.
 
 use super::selection::{figure, is_more_better, text};
 use crate::chart;
@@ -14,6 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest number of cells of a page.
 const CELLS: usize = 24_000;
+/// Largest number of cells of a page for single values of a third column.
+const CELLS_OF_THIRDS: usize = 24_000;
 /// Largest numbers of cells in a row that are tried, until all maps fit.
 const BINS: [usize; 6] = [40, 28, 20, 14, 10, 6];
 /// Columns that describe a point beside changed keys and options.
@@ -82,6 +85,8 @@ struct View {
     /// Places of the columns that vary, most values first.
     axes: Vec<usize>,
     maps: Vec<(usize, usize, Vec<Value>)>,
+    /// Cells of three columns each: any two are axes, and the third one has a single value.
+    cubes: Vec<([usize; 3], Vec<Value>)>,
 }
 
 /// The figure of a row and its column.
@@ -106,7 +111,7 @@ impl Map {
                 break;
             }
         }
-        let mut left = CELLS;
+        let (mut left, mut left_of_thirds) = (CELLS, CELLS_OF_THIRDS);
         for mut view in views {
             let cells = view.cells(&map.axes);
             if cells > left {
@@ -114,7 +119,7 @@ impl Map {
                 continue;
             }
             left -= cells;
-            view.fill(table, &map.axes, &mut map.words);
+            view.fill(table, &map.axes, &mut map.words, &mut left_of_thirds);
             if !view.maps.is_empty() {
                 map.views.push(view);
             }
@@ -130,6 +135,7 @@ impl Map {
                 "title": view.title, "figure": view.figure, "is_more_better": is_more_better(view.figure),
                 "axes": view.axes,
                 "maps": view.maps.iter().map(|(x, y, cells)| json!({"x": x, "y": y, "cells": cells})).collect::<Vec<_>>(),
+                "cubes": view.cubes.iter().map(|(axes, cells)| json!({"axes": axes, "cells": cells})).collect::<Vec<_>>(),
             })).collect::<Vec<_>>(),
         })
     }
@@ -203,7 +209,7 @@ fn views(table: &SweepTable) -> Vec<View> {
 impl View {
     fn new(table: &SweepTable, title: String, rows: Vec<usize>) -> View {
         let figure = rows.iter().find_map(|row| figure_of(table, *row)).map_or("latency_ns", |(column, _)| column);
-        View { title, figure, rows, axes: Vec::new(), maps: Vec::new() }
+        View { title, figure, rows, axes: Vec::new(), maps: Vec::new(), cubes: Vec::new() }
     }
 
     /// Chooses the columns that vary among its points, most values first.
@@ -232,7 +238,20 @@ impl View {
         self.pairs().into_iter().map(of).sum()
     }
 
-    fn fill(&mut self, table: &SweepTable, axes: &[Axis], words: &mut Vec<String>) {
+    /// Triples of columns.
+    fn triples(&self) -> Vec<[usize; 3]> {
+        let rest = |at: usize| self.axes.get(at + 1..).unwrap_or_default().iter().enumerate();
+        let of = |(at, x): (usize, &usize)| {
+            let x = *x;
+            rest(at)
+                .flat_map(move |(beyond, y)| rest(at + 1 + beyond).map(move |(_, z)| [x, *y, *z]))
+                .collect::<Vec<_>>()
+        };
+        self.axes.iter().enumerate().flat_map(of).collect()
+    }
+
+    /// Fills the maps, and as many cubes as `left` cells allow.
+    fn fill(&mut self, table: &SweepTable, axes: &[Axis], words: &mut Vec<String>, left: &mut usize) {
         let mut word = |text: String| {
             words.iter().position(|one| *one == text).unwrap_or_else(|| {
                 words.push(text);
@@ -246,8 +265,22 @@ impl View {
                 let at = (column, if x == y { 0 } else { line });
                 cells.entry(at).or_default().add(table, self.figure, *row);
             }
-            let cells = cells.into_iter().map(|(at, cell)| cell.data(at, self.figure, &mut word)).collect();
+            let cells = cells.into_iter().map(|((x, y), cell)| cell.data(&[x, y], self.figure, &mut word)).collect();
             self.maps.push((x, y, cells));
+        }
+        for triple in self.triples() {
+            let most = triple.iter().map(|place| axes[*place].labels.len()).product::<usize>();
+            if most > *left {
+                continue;
+            }
+            let mut cells: BTreeMap<[usize; 3], MapCell> = BTreeMap::new();
+            for row in &self.rows {
+                let [Some(x), Some(y), Some(z)] = triple.map(|place| axes[place].of_row[*row]) else { continue };
+                cells.entry([x, y, z]).or_default().add(table, self.figure, *row);
+            }
+            *left -= cells.len();
+            let cells = cells.into_iter().map(|(at, cell)| cell.data(&at, self.figure, &mut word)).collect();
+            self.cubes.push((triple, cells));
         }
     }
 }
@@ -278,8 +311,8 @@ impl MapCell {
         }
     }
 
-    /// Column, row, points, median, its text, least and largest as text, bottleneck, points without a figure, reason.
-    fn data(mut self, (x, y): (usize, usize), column: &str, word: &mut impl FnMut(String) -> usize) -> Value {
+    /// Its places, points, median, its text, least and largest as text, bottleneck, points without a figure, reason.
+    fn data(mut self, places: &[usize], column: &str, word: &mut impl FnMut(String) -> usize) -> Value {
         self.figures.sort_by(f64::total_cmp);
         let median = median(&self.figures);
         let bound = self.bounds.iter().max_by_key(|(_, count)| **count).map(|(bound, _)| word(bound.clone()));
@@ -288,9 +321,7 @@ impl MapCell {
             _ => String::new(),
         };
         let reason = self.reasons.into_iter().next().map(word);
-        json!([
-            x,
-            y,
+        let facts = json!([
             self.figures.len(),
             median,
             median.map(|value| figure(column, value)),
@@ -298,7 +329,9 @@ impl MapCell {
             bound,
             self.without,
             reason
-        ])
+        ]);
+        let facts = facts.as_array().cloned().unwrap_or_default();
+        places.iter().map(|place| json!(place)).chain(facts).collect()
     }
 }
 

@@ -25,50 +25,84 @@ const MOST: usize = 2000;
 /// # Errors
 /// [`ReportError`] through a bug of this program; every trace can be rendered.
 pub fn waterfall_html(traced: &Traced) -> Result<String, ReportError> {
-    let frames = &traced.trace.frames[..traced.trace.frames.len().min(MOST)];
-    let left_out = traced.trace.frames.len() - frames.len();
-    let until = if left_out > 0 { frames.last().map(|frame| frame.starts) } else { None };
-    let waits = traced.trace.waits.iter().filter(|wait| until.is_none_or(|until| wait.from <= until)).take(MOST);
-    let waits: Vec<&Waited> = waits.collect();
-    let [issued, delivered] = [traced.sample.issue, traced.sample.delivered].map(|span| figures::time(span.as_ns()));
-    let mut notes = traced.gaps();
-    if left_out > 0 {
-        let last = figures::time(until.unwrap_or_default().as_ns());
-        let later = figures::counted(left_out, "later TLP");
-        notes.push(format!("not on this page: {later}, after {last}; use --iterations or --link"));
-    }
+    let (frames, waits) = shown(traced, MOST);
+    let waterfall = Waterfall::of(traced, MOST);
+    let data = Value::Array(vec![waterfall.data.clone()]);
     let page = Page {
-        about: traced.about(),
-        sample: match traced.error {
-            None => format!("issued after {issued}, delivered after {delivered}"),
-            Some(_) => "up to an error".to_owned(),
-        },
-        count: format!(
-            "{} on {}, {}",
-            figures::counted(frames.len(), "TLP"),
-            figures::counted(links(traced.trace), "link"),
-            figures::counted(waits.len(), "stall")
-        ),
-        notes,
-        causes: causes(frames, &waits),
         tlps: tlps(traced, frames),
         stalls: stalls(&waits),
-        data: chart::embeddable(&data(traced, frames, &waits)).map_err(|source| ReportError::Plots { source })?,
-        script: include_str!("../../assets/waterfall.js"),
+        data: chart::embeddable(&data).map_err(|source| ReportError::Plots { source })?,
+        waterfall,
+        script: SCRIPT,
         parts: PageParts::new(),
     };
     page.render().map_err(|source| ReportError::Template { source })
 }
 
+/// Draws the waterfalls of a page.
+pub(crate) const SCRIPT: &str = include_str!("../../assets/waterfall.js");
+
+/// A waterfall of a page.
+pub(crate) struct Waterfall {
+    /// Question, target, method, size and iterations.
+    pub(crate) about: String,
+    pub(crate) sample: String,
+    /// Numbers of TLPs, links and stalls.
+    pub(crate) count: String,
+    pub(crate) notes: Vec<String>,
+    /// Causes of the stalls, and their explanations.
+    pub(crate) causes: Vec<(usize, String, &'static str)>,
+    /// Input of [`SCRIPT`].
+    pub(crate) data: Value,
+}
+
+impl Waterfall {
+    /// The first `most` TLPs of a trace, and as many stalls.
+    pub(crate) fn of(traced: &Traced, most: usize) -> Waterfall {
+        let (frames, waits) = shown(traced, most);
+        let [issued, delivered] =
+            [traced.sample.issue, traced.sample.delivered].map(|span| figures::time(span.as_ns()));
+        let mut notes = traced.gaps();
+        let left_out = traced.trace.frames.len() - frames.len();
+        if left_out > 0 {
+            let last = figures::time(frames.last().map(|frame| frame.starts).unwrap_or_default().as_ns());
+            let later = figures::counted(left_out, "later TLP");
+            notes.push(format!(
+                "not on this page: {later}, after {last}; use lanemark trace with --iterations or --link"
+            ));
+        }
+        Waterfall {
+            about: traced.about(),
+            sample: match traced.error {
+                None => format!("issued after {issued}, delivered after {delivered}"),
+                Some(_) => "up to an error".to_owned(),
+            },
+            count: format!(
+                "{} on {}, {}",
+                figures::counted(frames.len(), "TLP"),
+                figures::counted(links(traced.trace), "link"),
+                figures::counted(waits.len(), "stall")
+            ),
+            notes,
+            causes: causes(frames, &waits),
+            data: data(traced, frames, &waits),
+        }
+    }
+}
+
+/// The first `most` TLPs, and the stalls up to the last of them.
+fn shown<'a>(traced: &Traced<'a>, most: usize) -> (&'a [Frame], Vec<&'a Waited>) {
+    let trace = traced.trace;
+    let frames = &trace.frames[..trace.frames.len().min(most)];
+    let until = if frames.len() < trace.frames.len() { frames.last().map(|frame| frame.starts) } else { None };
+    let waits = trace.waits.iter().filter(|wait| until.is_none_or(|until| wait.from <= until)).take(most);
+    (frames, waits.collect())
+}
+
 #[derive(Template)]
 #[template(path = "waterfall.html")]
 struct Page {
-    about: String,
-    sample: String,
-    count: String,
-    notes: Vec<String>,
-    /// Causes of the stalls, and their explanations.
-    causes: Vec<(usize, String, &'static str)>,
+    waterfall: Waterfall,
     tlps: Grid,
     stalls: Grid,
     data: String,
@@ -237,7 +271,8 @@ mod tests {
 
     fn data(page: &str) -> Value {
         let (_, rest) = page.split_once("id=\"waterfall-data\">").unwrap();
-        serde_json::from_str(rest.split("</script>").next().unwrap()).unwrap()
+        let all: Value = serde_json::from_str(rest.split("</script>").next().unwrap()).unwrap();
+        all[0].clone()
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Injection of TLPs below the root or at a card, without a core or a DMA engine.
 
 use super::Board;
+use crate::device::dma_engine::Fetched;
 use crate::index::CardIndex;
 use crate::ports::endpoint_input;
-use crate::requester::OUTSIDE;
+use crate::requester::{FIRST_INJECTED_TAG, OUTSIDE};
 use crate::tlp::{Tlp, TlpKind, span};
 use lanemark_engine::Slot;
 use lanemark_units::Ticks;
@@ -53,6 +54,31 @@ impl Board {
         let requester = card.requester();
         let tlp = Tlp { address: start, length_dw, first_be, last_be, requester, payload, ..Tlp::of(TlpKind::MWr) };
         self.inject_at_card(card, at, tlp);
+    }
+
+    /// Injects a memory read at the upstream link of a card, as if by its DMA engine, at `at` at the earliest: one TLP, so
+    /// the bytes must be within one 4 KiB page and not more than `Max_Read_Request_Size`. Its completions have the tag
+    /// `FIRST_INJECTED_TAG + tag` and go to [`Board::take_fetched`]. Returns false if the card has no DMA engine.
+    pub fn inject_card_read(&mut self, card: CardIndex, at: Ticks, address: u64, len: u64, tag: u16) -> bool {
+        if self.engine(card).is_none() {
+            return false;
+        }
+        let (address, length_dw, first_be, last_be) = span(address, len);
+        let (requester, tag) = (card.requester(), FIRST_INJECTED_TAG | tag);
+        let tlp = Tlp { address, length_dw, first_be, last_be, requester, tag, ..Tlp::of(TlpKind::MRd) };
+        self.inject_at_card(card, at, tlp);
+        true
+    }
+
+    /// Returns the completions of reads that were injected at a card, in order of their arrival, and forgets them.
+    pub fn take_fetched(&mut self, card: CardIndex) -> Vec<Fetched> {
+        self.engine_mut(card).map(|engine| std::mem::take(&mut engine.fetched)).unwrap_or_default()
+    }
+
+    /// Returns the most bytes of a payload.
+    #[must_use]
+    pub fn most_payload_bytes(&self) -> usize {
+        self.slab.slot_bytes()
     }
 
     /// Allocates a payload slot for an injected TLP.

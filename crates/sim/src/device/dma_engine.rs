@@ -41,6 +41,7 @@ use crate::device::region::Region;
 use crate::host::small_copies::Rings;
 use crate::host::stored_data::stored_bytes;
 use crate::index::CardIndex;
+use crate::requester::FIRST_INJECTED_TAG;
 use crate::tlp::{Flaw, Tlp, TlpKind, span};
 use lanemark_engine::{Memory, Slab, Wire};
 use lanemark_machine::{Cause, Completion, DmaCall, Partner, Samples, Verb};
@@ -101,6 +102,19 @@ impl Made {
     pub const INVALID: Made = Made { channel: 0, at: Ticks::NEVER, tlp: Tlp::of(TlpKind::MWr) };
 }
 
+/// The completion of a read that was injected at a card.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fetched {
+    /// Time of its last beat.
+    pub at: Ticks,
+    /// The tag of the read.
+    pub tag: u16,
+    /// Address of its first byte.
+    pub address: u64,
+    /// Its bytes; `None` if the read was refused or the data are poisoned.
+    pub data: Option<Vec<u8>>,
+}
+
 /// State of the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DmaEngine {
@@ -150,6 +164,8 @@ pub struct DmaEngine {
     pub atc: Option<Box<Atc>>,
     /// Received bytes, at their offset in the window.
     pub sink: Memory,
+    /// Completions of reads that were injected at the card.
+    pub(crate) fetched: Vec<Fetched>,
     /// Time of the last received bytes, and the milestone.
     pub received_at: Ticks,
     pub(crate) received: Milestone,
@@ -218,6 +234,7 @@ impl DmaEngine {
             msi_x: spec.vectors.zip(spec.mailboxes.first()).map(|(table, mailbox)| MsiX::new(table, mailbox.message)),
             atc: spec.atc.map(|atc| Box::new(Atc::new(atc))),
             sink: Memory::holding(EMPTY),
+            fetched: Vec::new(),
             received_at: Ticks::ZERO,
             received: Milestone::NONE,
             received_bytes: 0,
@@ -1027,9 +1044,15 @@ impl DmaEngine {
         self.free_tags.push(last.tag);
     }
 
-    /// Receives a descriptor.
+    /// Receives a descriptor, or a completion of an injected read.
     fn take_descriptor(&mut self, now: Ticks, tlp: &Tlp, slab: &mut Slab) {
-        if let Some(fetcher) = self.fetcher_of(tlp.tag) {
+        if tlp.tag >= FIRST_INJECTED_TAG {
+            let skip = tlp.first_be.trailing_zeros().min(3) as usize;
+            let is_good = tlp.kind == TlpKind::CplD && tlp.flaw == Flaw::None;
+            let data = || slab.bytes(tlp.payload)[skip..skip + tlp.enabled_bytes() as usize].to_vec();
+            let (at, tag, address, data) = (now, tlp.tag, tlp.address + skip as u64, is_good.then(data));
+            self.fetched.push(Fetched { at, tag, address, data });
+        } else if let Some(fetcher) = self.fetcher_of(tlp.tag) {
             fetcher.arrive(now, tlp.milestone);
             if tlp.kind != TlpKind::CplD || tlp.flaw != Flaw::None {
                 self.refused.get_or_insert(tlp.address);

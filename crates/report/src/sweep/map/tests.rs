@@ -105,3 +105,38 @@ fn shares_are_no_part_of_a_bottleneck() {
     assert_eq!(bound_alone("wc buffers 100 %"), "wc buffers");
     assert_eq!(bound_alone("bytes on the link"), "bytes on the link");
 }
+
+#[test]
+fn cells_of_three_columns_have_the_points_of_one_value_of_each() {
+    let mut rows = Vec::new();
+    for (tags, mps) in [(8, 128), (8, 256), (16, 128), (16, 256)] {
+        for latency in 1..=3_usize {
+            let mut one = row(rows.len(), "DMA", tags, mps, (tags * mps * latency) as f64 * 1e6);
+            one.varied.insert("link.latency_ns".to_owned(), latency.to_string());
+            rows.push(one);
+        }
+    }
+    let map = Map::of(&SweepTable::of(&rows));
+    let view = &map.views[0];
+    let name = |place: &usize| map.axes[*place].name.as_str();
+    let [(axes, cells)] = view.cubes.as_slice() else { panic!("{} cubes", view.cubes.len()) };
+    assert_eq!(axes.each_ref().map(name), ["link.latency_ns", "dma.tags", "link.mps_bytes"]);
+    assert_eq!(cells.len(), 12);
+    // The second latency, 16 tags, 256 B: one point, where the map without the latency has the median of three.
+    let one = cells.iter().find(|cell| [&cell[0], &cell[1], &cell[2]] == [1, 1, 1]).unwrap();
+    assert_eq!((&one[3], &one[4]), (&json!(1), &json!(16.0 * 256.0 * 2.0 * 1e6)));
+    let page = map_html(&SweepTable::of(&rows), "log").unwrap();
+    assert!(page.contains("id=\"map-only\""));
+}
+
+#[test]
+fn cells_of_three_columns_that_do_not_fit_are_left_out() {
+    let mut rows = Vec::new();
+    for (tags, mps, latency) in (0..30).flat_map(|a| (0..30).flat_map(move |b| (0..30).map(move |c| (a, b, c)))) {
+        let mut one = row(rows.len(), "DMA", tags + 1, mps + 1, 1e9);
+        one.varied.insert("link.latency_ns".to_owned(), latency.to_string());
+        rows.push(one);
+    }
+    let map = Map::of(&SweepTable::of(&rows));
+    assert_eq!((map.views[0].maps.len(), map.views[0].cubes.len()), (3, 0), "27,000 cells");
+}

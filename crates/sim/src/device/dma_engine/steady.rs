@@ -37,6 +37,8 @@ impl DmaEngine {
             // With ATS, no steady state is skipped.
             atc: _,
             sink: _,
+            // No read is injected during a plan.
+            fetched: _,
             received_at,
             received_bytes,
             latencies,
