@@ -26,6 +26,7 @@
 //! | `map_unmap.rs` | timing of the library `lanemark-dma`, with and without an IOMMU |
 //! | `runtime_common/` | what CUDA, OpenCL and SYCL share: supported plans, kernel arguments, verification of results |
 //! | `nvme/` | registers, queues and commands of NVMe drives, for `linux_vfio` |
+//! | `host_pages.rs` | memory of this process that devices write |
 //! | `kernel_source.rs` | the source of every kernel |
 //! | `watchdog.rs` | threads that wait for calls of a runtime, which cannot be cancelled |
 //!
@@ -36,6 +37,8 @@ pub mod cuda;
 mod destination;
 pub mod dut_library;
 mod ending;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod host_pages;
 pub mod host_memory;
 mod interpreter;
 mod kernel_source;

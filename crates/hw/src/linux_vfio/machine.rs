@@ -3,13 +3,14 @@
 use super::bars::DeviceBars;
 use super::dma_plan::{self, DmaPlan};
 use super::drive::{Drive, DriveBench};
-use super::drive_plan::{self, DrivePlan};
 use super::engine::EngineDriver;
-use super::host_window::{HostPages, HostWindow};
+use super::host_window::HostWindow;
 use super::transfers::Bench;
 use super::{Container, Iommu, VfioError, VfioInterrupt, VfioOptions};
+use crate::host_pages::HostPages;
 use crate::linux_sysfs::{Address, Attachment, BarFiles, CardMachine, Mapping, System};
 use crate::map_unmap::{mapper_by, refused};
+use crate::nvme::{DrivePlan, Reads, reads_of, whole};
 use crate::x86::buffer::Buffer;
 use crate::x86::cpu::Cpu;
 use crate::x86::disturbance::Company;
@@ -185,13 +186,13 @@ impl VfioMachine {
         bytes: &mut [u8],
     ) -> Result<(), MachineError> {
         self.check_device()?;
-        let plan = drive_plan::whole(command_bytes, bytes.len() as u64, depth);
+        let plan = whole(command_bytes, bytes.len() as u64, depth);
         let asked = self.reads(&plan).unwrap_or_else(|| {
             Err(Refusal::new("a read of a drive", "it is no NVMe drive, or has no active namespace"))
         });
         let asked = asked.map_err(|refusal| refusal.into_error(&self.facts))?;
         self.runs += 1;
-        self.with_drive(&asked, |bench| bench.read(&plan, &asked, from, bytes))
+        self.with_drive(&plan, asked, |bench| bench.read(from, bytes))
     }
 
     /// Limits of plans; an ioctl takes microseconds.
@@ -231,7 +232,7 @@ impl VfioMachine {
 
     /// The reads of a drive that a plan asks for; `None` for other work, and without a drive that has a namespace.
     fn reads(&self, plan: &Plan) -> Option<Result<DrivePlan, Refusal>> {
-        drive_plan::of(plan, &self.drive.as_ref()?.limits(self.facts.cores)?)
+        reads_of(plan, &self.drive.as_ref()?.limits(self.facts.cores)?)
     }
 
     /// Whether a plan maps memory.
@@ -272,22 +273,25 @@ impl VfioMachine {
     /// Runs `then` with the parts of this machine that reads of the drive need.
     fn with_drive(
         &mut self,
-        asked: &DrivePlan,
+        plan: &Plan,
+        asked: DrivePlan,
         then: impl FnOnce(DriveBench<'_>) -> Result<(), MachineError>,
     ) -> Result<(), MachineError> {
         let VfioMachine { facts, cpus, timer, container, drive, requested, log, interrupted, runs, .. } = self;
-        let Some(drive) = drive else { return Ok(()) };
-        then(DriveBench {
+        let Some((drive, namespace)) = drive.as_mut().and_then(|drive| drive.namespace().map(|of| (drive, of))) else {
+            return Ok(());
+        };
+        let reads = Reads {
             name: &facts.name,
-            container,
-            drive,
             cpu: cpus.get(asked.core as usize).copied().unwrap_or_default(),
             timer: *timer,
             interrupted,
-            requested: requested.as_ref(),
-            log,
             number: *runs,
-        })
+            plan,
+            asked,
+            namespace,
+        };
+        then(DriveBench { reads, container, drive, requested: requested.as_ref(), log })
     }
 
     /// Memory of `bytes` bytes, in whole pages.
@@ -347,7 +351,7 @@ impl Machine for VfioMachine {
             let begun = stamp_before();
             self.check_device()?;
             self.runs += 1;
-            self.with_drive(&asked, |bench| bench.run(plan, &asked, samples))?;
+            self.with_drive(plan, asked, |bench| bench.run(samples))?;
             samples.spent = self.timer.ticks(stamp_before().saturating_sub(begun));
             return Ok(());
         }

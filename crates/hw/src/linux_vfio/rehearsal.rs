@@ -3,10 +3,10 @@
 use super::bars::RehearsedBars;
 use super::dma_plan::{self, DmaPlan};
 use super::drive;
-use super::drive_plan::{self, DriveLimits, DrivePlan};
 use super::machine::{MAPPED, facts_without_device};
 use super::{VfioError, VfioOptions};
 use crate::linux_sysfs::{Address, BarFiles, Notes, Rehearsal, System};
+use crate::nvme::{DriveLimits, DrivePlan, reads_of};
 use crate::pci_driver::PciFunction;
 use crate::x86::cpu::Cpu;
 use crate::x86::pin::allowed_cpus;
@@ -115,7 +115,7 @@ impl VfioRehearsal {
     }
 
     fn reads(&self, plan: &Plan) -> Option<Result<DrivePlan, Refusal>> {
-        drive_plan::of(plan, self.drive.as_ref()?)
+        reads_of(plan, self.drive.as_ref()?)
     }
 
     fn dma(&self, plan: &Plan) -> Option<Result<DmaPlan, Refusal>> {
@@ -214,15 +214,8 @@ impl Machine for VfioRehearsal {
         while samples.wants_more() {
             samples.keep(Sample { issue: Self::SAMPLE, delivered: Self::SAMPLE }, None);
         }
-        if let Some(DrivePlan { transfer, depth, .. }) = reads {
-            let (from, to) = (transfer.window.offset, transfer.window.offset + transfer.window.len.max(transfer.bytes));
-            self.lines.add(format!(
-                "reads of the drive: {} x {} per iteration, at most {depth} outstanding, to offsets {from:#x} to {:#x} of the mapped \
-                 memory; each block is read once more at the end, and compared",
-                transfer.count,
-                format_size(transfer.bytes),
-                to - 1
-            ));
+        if let Some(reads) = reads {
+            self.lines.add(reads.to_string());
         } else if let Some(DmaPlan { transfer, completion, .. }) = dma {
             let by = if completion == Completion::Interrupt { "the end by interrupt" } else { "the end by polling" };
             let (from, to) = (transfer.window.offset, transfer.window.offset + transfer.window.len.max(transfer.bytes));

@@ -221,7 +221,7 @@ mod tests {
     }
 
     fn never() -> Result<(), NvmeError> {
-        Err(NvmeError::Ended)
+        Err(NvmeError::Late)
     }
 
     #[test]
@@ -307,7 +307,7 @@ mod tests {
         let mut controller = Controller::enable(&fake, &memory, QUEUES).unwrap();
         controller.create_queues().unwrap();
         let mut once = Some(Command::flush(5));
-        assert_eq!(controller.run(1, || once.take(), &mut never), Err(NvmeError::Ended));
+        assert_eq!(controller.run(1, || once.take(), &mut never), Err(NvmeError::Late));
         assert_eq!(controller.waiting_for(), "Flush");
     }
 }

@@ -31,9 +31,12 @@ pub(crate) enum NvmeError {
     /// A completion names a command that is not outstanding.
     #[error("the drive completed the command {0}, which was not outstanding: its firmware is at fault")]
     Unknown(u16),
-    /// The caller ended the wait.
-    #[error("the wait for the drive was ended")]
-    Ended,
+    /// The run was interrupted.
+    #[error("the wait for the drive was interrupted")]
+    Interrupted,
+    /// The plan has no more time.
+    #[error("the time of the plan is over")]
+    Late,
     /// A register could not be accessed.
     #[error("accessing a register of the controller failed: {0}")]
     Os(Errno),

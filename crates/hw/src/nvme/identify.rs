@@ -1,5 +1,8 @@
 //! The data of Identify.
 
+use lanemark_units::format_size;
+use std::fmt;
+
 /// Properties of a controller. Source: NVM Express Base Specification 2.0, figure "Identify Controller Data Structure".
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct ControllerData {
@@ -57,6 +60,19 @@ impl Namespace {
     /// Size in bytes.
     pub(crate) const fn bytes(&self) -> u64 {
         self.blocks.saturating_mul(self.block_bytes)
+    }
+}
+
+impl fmt::Display for ControllerData {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NVMe drive {}, firmware {}", self.model, self.firmware)
+    }
+}
+
+impl fmt::Display for Namespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (size, block) = (format_size(self.bytes()), format_size(self.block_bytes));
+        write!(f, "namespace {} of {size} in logical blocks of {block}", self.id)
     }
 }
 

@@ -1,49 +1,66 @@
 //! Check of plans with DMA against an NVMe drive: its reads, or the reason for a refusal.
 
-use crate::nvme::{MOST_BYTES, MOST_DEPTH, Namespace};
+use super::identify::Namespace;
+use super::prp::MOST_BYTES;
+use super::queue::MOST_DEPTH;
 use crate::x86::refusal::Refusal;
 use lanemark_machine::{
     Completion, CoreWork, Descriptors, DmaCall, EngineJob, EngineWork, HostMemory, Lane, Partner, Pattern, Plan, Share,
     Task, Transfer, Verb, Window, Work,
 };
 use lanemark_units::format_size;
+use std::fmt;
 
 /// Reads of a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct DrivePlan {
+pub(crate) struct DrivePlan {
     /// Index of the core that submits them.
-    pub(super) core: u32,
-    pub(super) transfer: Transfer,
+    pub(crate) core: u32,
+    pub(crate) transfer: Transfer,
     /// Most outstanding commands.
-    pub(super) depth: u32,
+    pub(crate) depth: u32,
+}
+
+impl fmt::Display for DrivePlan {
+    /// The reads in words, for a dry run.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Transfer { bytes, count, window, .. } = self.transfer;
+        let (size, depth, from, last) =
+            (format_size(bytes), self.depth, window.offset, window.offset + window.len.max(bytes) - 1);
+        write!(
+            f,
+            "reads of the drive: {count} x {size} per iteration, at most {depth} outstanding, to offsets {from:#x} to {last:#x} of \
+             the mapped memory; each block is read once more at the end, and compared"
+        )
+    }
 }
 
 /// Properties of a drive that decide which plans it can run.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct DriveLimits {
-    pub(super) namespace: Namespace,
+pub(crate) struct DriveLimits {
+    pub(crate) namespace: Namespace,
     /// Largest transfer.
-    pub(super) most_bytes: u64,
-    pub(super) depth: u32,
-    pub(super) mapped_bytes: u64,
-    pub(super) cores: u32,
+    pub(crate) most_bytes: u64,
+    pub(crate) depth: u32,
+    pub(crate) mapped_bytes: u64,
+    pub(crate) cores: u32,
 }
 
 impl DriveLimits {
     /// Limits before a drive is identified: the smallest blocks, and no others that a drive may have.
-    pub(super) const fn unidentified(mapped_bytes: u64, cores: u32) -> DriveLimits {
+    pub(crate) const fn unidentified(mapped_bytes: u64, cores: u32) -> DriveLimits {
         let namespace = Namespace { id: 1, blocks: u64::MAX >> 9, block_bytes: 512, metadata_bytes: 0 };
         DriveLimits { namespace, most_bytes: MOST_BYTES, depth: MOST_DEPTH, mapped_bytes, cores }
     }
 
     /// Largest transfer of a controller with this limit, by its data pointers.
-    pub(super) fn most_bytes(limit: Option<u64>) -> u64 {
+    pub(crate) fn most_bytes(limit: Option<u64>) -> u64 {
         limit.unwrap_or(MOST_BYTES).min(MOST_BYTES)
     }
 }
 
 /// The plan of one iteration that reads `len` bytes by commands of `bytes` bytes.
-pub(super) fn whole(bytes: u64, len: u64, depth: u32) -> Plan {
+pub(crate) fn whole(bytes: u64, len: u64, depth: u32) -> Plan {
     let window = Window { offset: 0, len, pattern: Pattern::Sequential };
     let (verb, partner, outstanding) = (Verb::Store, Partner::Host, Some(depth));
     let count = len.div_ceil(bytes.max(1));
@@ -51,7 +68,7 @@ pub(super) fn whole(bytes: u64, len: u64, depth: u32) -> Plan {
 }
 
 /// The reads of a plan with DMA; `None` for other work.
-pub(super) fn of(plan: &Plan, limits: &DriveLimits) -> Option<Result<DrivePlan, Refusal>> {
+pub(crate) fn of(plan: &Plan, limits: &DriveLimits) -> Option<Result<DrivePlan, Refusal>> {
     let asked = match &plan.work {
         Work::Engines(work) => engines(work, limits),
         Work::Cores(CoreWork { lanes, before }) if plan.work.dma_calls().next().is_some() => match lanes.as_slice() {
