@@ -151,13 +151,7 @@ fn changed(pages: &HostPages, from: u64, to: u64, seed: u64) -> Option<u64> {
 }
 
 /// Offset of the first byte up to `end` that is outside of every transfer of a plan and differs from those of [`fill`].
-pub(crate) fn changed_beside(
-    pages: &HostPages,
-    plan: &Plan,
-    transfer: &Transfer,
-    end: u64,
-    seed: u64,
-) -> Option<u64> {
+pub(crate) fn changed_beside(pages: &HostPages, plan: &Plan, transfer: &Transfer, end: u64, seed: u64) -> Option<u64> {
     let Transfer { bytes, count, window, .. } = *transfer;
     let longest = plan.passes.max(plan.warmup_passes) * count;
     let distinct = if window.pattern.is_random() { longest } else { longest.min(window.places(bytes)) };

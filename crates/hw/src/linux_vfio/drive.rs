@@ -10,12 +10,13 @@ use crate::host_pages::HostPages;
 use crate::linux_sysfs::Device;
 use crate::nvme::{
     Bar, Command, Controller, ControllerData, DmaMemory, DriveLimits, Namespace, NvmeError, PAGE, Places, QUEUE_BYTES,
-    ReadQueue, Reads, list_bytes, pointers, registers_end,
+    Queues, ReadQueue, Reads, is_stopped, list_bytes, pointers, registers_end,
 };
 use lanemark_machine::{Confirmed, DmaFacts, MachineError, Samples, Transfer};
 use rustix::io::Errno;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// BAR of the registers. Source: NVM Express over PCIe Transport Specification 1.0, 3.1.
 pub(super) const BAR: u8 = 0;
@@ -32,6 +33,8 @@ pub(super) struct Drive {
     mapped_bytes: u64,
     page_bytes: u64,
     pages: Option<HostPages>,
+    /// Whether the controller could not be stopped after an error, so that its DMA may still be going on.
+    is_running: bool,
 }
 
 /// The parts of a machine that a run uses.
@@ -69,8 +72,13 @@ impl Drive {
     /// Opens and identifies the drive; bus mastering is on meanwhile.
     ///
     /// # Errors
-    /// [`VfioError`] of the BAR, of memory, and of the controller.
-    pub(super) fn open(container: &Arc<Container>, sysfs: &Device, mapped: u64) -> Result<Drive, VfioError> {
+    /// [`VfioError`] of the BAR, of memory, and of the controller; [`VfioError::Interrupted`] at the flag.
+    pub(super) fn open(
+        container: &Arc<Container>,
+        sysfs: &Device,
+        mapped: u64,
+        interrupted: Option<&AtomicBool>,
+    ) -> Result<Drive, VfioError> {
         let device = container.device();
         let unsupported = |because: String| VfioError::Unsupported { device: device.address(), because };
         let registers = registers(device, sysfs).map_err(unsupported)?;
@@ -82,15 +90,19 @@ impl Drive {
                 .map_err(|error| unsupported(format!("mapping memory for the drive: {error}")))?;
             let master = BusMaster::enable(Arc::clone(device));
             let _master = master.map_err(|error| unsupported(format!("enabling bus mastering: {error}")))?;
-            let identified = identified(&registers, &window);
+            let identified = identified(&registers, &window, &mut flag(interrupted));
             if identified.is_err() && device.can_reset() {
                 // Its DMA must end before the memory is unmapped and reused.
                 let _ = device.reset();
             }
             identified
         };
-        let (data, namespace, depth) = identified.map_err(|error| unsupported(error.to_string()))?;
-        Ok(Drive { registers, data, namespace, depth, mapped_bytes, page_bytes, pages: Some(pages) })
+        let (data, namespace, depth) = identified.map_err(|error| match error {
+            NvmeError::Interrupted => VfioError::Interrupted,
+            error => unsupported(error.to_string()),
+        })?;
+        let pages = Some(pages);
+        Ok(Drive { registers, data, namespace, depth, mapped_bytes, page_bytes, pages, is_running: false })
     }
 
     /// The first active namespace.
@@ -102,7 +114,14 @@ impl Drive {
     pub(super) fn limits(&self, cores: u32) -> Option<DriveLimits> {
         let most_bytes = DriveLimits::most_bytes(self.data.most_bytes);
         let (depth, mapped_bytes) = (self.depth, self.mapped_bytes);
-        self.namespace.map(|namespace| DriveLimits { namespace, most_bytes, depth, mapped_bytes, cores })
+        self.namespace.map(|namespace| DriveLimits {
+            namespace,
+            most_bytes,
+            depth,
+            queues: Queues::Own,
+            mapped_bytes,
+            cores,
+        })
     }
 
     /// Facts for questions; `None` without a namespace.
@@ -140,12 +159,19 @@ fn registers(device: &Arc<VfioDevice>, sysfs: &Device) -> Result<Registers, Stri
 fn identified(
     registers: &Registers,
     memory: &HostWindow<'_>,
+    check: &mut impl FnMut() -> Result<(), NvmeError>,
 ) -> Result<(ControllerData, Option<Namespace>, u32), NvmeError> {
-    let mut controller = Controller::enable(registers, memory, 0)?;
-    let (data, namespace) = controller.identify()?;
-    let depth = controller.create_queues()?;
+    let mut controller = Controller::enable(registers, memory, 0, check)?;
+    let (data, namespace) = controller.identify(check)?;
+    let depth = controller.create_queues(check)?;
     controller.disable()?;
     Ok((data, namespace, depth))
+}
+
+/// A check that ends a wait at the flag.
+fn flag(interrupted: Option<&AtomicBool>) -> impl FnMut() -> Result<(), NvmeError> {
+    let is_set = move || interrupted.is_some_and(|flag| flag.load(Ordering::Relaxed));
+    move || if is_set() { Err(NvmeError::Interrupted) } else { Ok(()) }
 }
 
 impl Bar for Registers {
@@ -226,6 +252,7 @@ impl ReadQueue for OwnQueue<'_> {
 impl DriveBench<'_> {
     /// Runs a plan and verifies its bytes.
     pub(super) fn run(self, samples: &mut Samples) -> Result<(), MachineError> {
+        self.check_stopped()?;
         let layout = Layout::of(&self.reads.asked.transfer);
         let log = FaultLog::from_now(self.log);
         let mut pages = match self.drive.pages.take().filter(|pages| pages.len() >= layout.len) {
@@ -240,9 +267,10 @@ impl DriveBench<'_> {
             let mapped = HostWindow::map(self.container, &mut pages, layout.len, ADDRESS_BITS);
             let window = mapped.map_err(|error| self.os("mapping memory for DMA", std::io::Error::other(error)))?;
             let done = self.measured(layout, &window, samples);
-            if done.is_err() && device.can_reset() {
+            if done.is_err() {
                 // A read may still be going on: it must end before its memory is unmapped and reused.
-                let _ = device.reset();
+                let is_reset = device.can_reset() && device.reset().is_ok();
+                self.drive.is_running = !is_reset && !is_stopped(&self.drive.registers);
             }
             done
         };
@@ -272,6 +300,7 @@ impl DriveBench<'_> {
 
     /// Reads logical blocks from the byte `from` of the namespace on to `to`, by the commands of a plan, and times nothing.
     pub(super) fn read(self, from: u64, to: &mut [u8]) -> Result<(), MachineError> {
+        self.check_stopped()?;
         let Reads { plan, asked, namespace, name, .. } = self.reads;
         let (transfer, layout) = (asked.transfer, Layout::of(&asked.transfer));
         let (bytes, block) = (transfer.bytes, namespace.block_bytes);
@@ -300,8 +329,9 @@ impl DriveBench<'_> {
     fn queue<'a>(&'a self, layout: Layout, window: &'a HostWindow<'a>) -> Result<OwnQueue<'a>, MachineError> {
         let failed = |error: NvmeError| self.reads.failed((error, ""), self.reads.plan.timeout);
         let registers = &self.drive.registers;
-        let mut controller = Controller::enable(registers, window, layout.queues).map_err(failed)?;
-        controller.create_queues().map_err(failed)?;
+        let mut check = flag(Some(self.reads.interrupted));
+        let mut controller = Controller::enable(registers, window, layout.queues, &mut check).map_err(failed)?;
+        controller.create_queues(&mut check).map_err(failed)?;
         Ok(OwnQueue {
             controller,
             window,
@@ -332,6 +362,18 @@ impl DriveBench<'_> {
         let confirmed = self.reads.measured(&mut queue, window.memory(), samples)?;
         self.disabled(queue)?;
         Ok(confirmed)
+    }
+
+    /// Fails if the controller was not stopped after an earlier run.
+    fn check_stopped(&self) -> Result<(), MachineError> {
+        if !self.drive.is_running {
+            return Ok(());
+        }
+        Err(self.device_error(format!(
+            "{}: the controller could not be stopped after an error, and cannot be reset, so it may still write to memory: \
+             power-cycle the drive",
+            self.reads.name
+        )))
     }
 
     fn device_error(&self, what: String) -> MachineError {

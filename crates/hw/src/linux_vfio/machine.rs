@@ -2,7 +2,7 @@
 
 use super::bars::DeviceBars;
 use super::dma_plan::{self, DmaPlan};
-use super::drive::{Drive, DriveBench};
+use super::drive::{self, Drive, DriveBench};
 use super::engine::EngineDriver;
 use super::host_window::HostWindow;
 use super::transfers::Bench;
@@ -10,7 +10,7 @@ use super::{Container, Iommu, VfioError, VfioInterrupt, VfioOptions};
 use crate::host_pages::HostPages;
 use crate::linux_sysfs::{Address, Attachment, BarFiles, CardMachine, Mapping, System};
 use crate::map_unmap::{mapper_by, refused};
-use crate::nvme::{DrivePlan, Reads, reads_of, whole};
+use crate::nvme::{DriveLimits, DrivePlan, Reads, reads_of, whole};
 use crate::x86::buffer::Buffer;
 use crate::x86::cpu::Cpu;
 use crate::x86::disturbance::Company;
@@ -69,6 +69,8 @@ pub struct VfioMachine {
     engine: Option<DmaEngine>,
     /// The device as an NVMe drive, if it is one and no device file describes it.
     drive: Option<Drive>,
+    /// Why an NVMe drive could not be identified.
+    unidentified: Option<String>,
     /// The kernel's request to give the device back, if it can signal one.
     requested: Option<VfioInterrupt>,
     /// The kernel's log.
@@ -110,7 +112,13 @@ impl VfioMachine {
         let engine =
             options.file.map(|file| DmaEngine::open(&container, &attachment, file, timer)).transpose()?.flatten();
         let is_drive = options.is_drive(system, device);
-        let drive = is_drive.then(|| Drive::open(&container, &attachment.device, MAPPED)).transpose()?;
+        let open_drive = || Drive::open(&container, &attachment.device, MAPPED, options.interrupted);
+        // A drive that cannot be identified still maps memory, and has BARs.
+        let (drive, unidentified) = match is_drive.then(open_drive).transpose() {
+            Ok(drive) => (drive, None),
+            Err(VfioError::Interrupted) => return Err(VfioError::Interrupted),
+            Err(error) => (None, Some(error.to_string())),
+        };
         let has_ranges = !attachment.places.is_empty();
         let card = has_ranges.then(|| {
             let files: Arc<dyn BarFiles> = Arc::new(DeviceBars(Arc::clone(opened)));
@@ -126,6 +134,10 @@ impl VfioMachine {
             facts.summary.push_str("; registers of the engine by system calls, because their pages cannot be mapped");
         }
         facts.dma = engine.as_ref().map(DmaEngine::facts).or_else(|| drive.as_ref()?.facts());
+        if let Some(because) = &unidentified {
+            facts.dma = Some(drive::facts(MAPPED, PAGE as u64, 1));
+            facts.summary = format!("NVMe drive that could not be identified ({because}); {}", facts.summary);
+        }
         if let Some(drive) = &drive {
             facts.summary = format!("{}; {}", drive.summary(), facts.summary);
         }
@@ -139,6 +151,7 @@ impl VfioMachine {
             card,
             engine,
             drive,
+            unidentified,
             requested,
             log: system.path("dev/kmsg"),
             container,
@@ -232,6 +245,11 @@ impl VfioMachine {
 
     /// The reads of a drive that a plan asks for; `None` for other work, and without a drive that has a namespace.
     fn reads(&self, plan: &Plan) -> Option<Result<DrivePlan, Refusal>> {
+        if let Some(because) = &self.unidentified {
+            let any = DriveLimits::unidentified(MAPPED, self.facts.cores);
+            let refused = || Refusal::new("reads of the drive", format!("it could not be identified: {because}"));
+            return reads_of(plan, &any).map(|asked| asked.and_then(|_| Err(refused())));
+        }
         reads_of(plan, &self.drive.as_ref()?.limits(self.facts.cores)?)
     }
 

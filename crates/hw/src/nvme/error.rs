@@ -22,7 +22,7 @@ pub(crate) enum NvmeError {
     Unsupported(&'static str),
     /// A command failed.
     #[error(
-        "the drive refused the command {command}: {status}; see its error log with: nvme error-log, after restoring its driver"
+        "the drive refused the command {command}: {status}; see its error log, under the kernel's driver: nvme error-log"
     )]
     Refused { command: &'static str, status: Status },
     /// No completion came.
@@ -37,6 +37,14 @@ pub(crate) enum NvmeError {
     /// The plan has no more time.
     #[error("the time of the plan is over")]
     Late,
+    /// The kernel did not run a command.
+    #[error("the kernel's driver did not run the command {command}: {error}; see dmesg")]
+    Kernel { command: &'static str, error: Errno },
+    /// The kernel removes the drive.
+    #[error(
+        "the kernel has removed the drive: it was unplugged, its slot was turned off, or its driver was unbound; see dmesg"
+    )]
+    Removed,
     /// A register could not be accessed.
     #[error("accessing a register of the controller failed: {0}")]
     Os(Errno),

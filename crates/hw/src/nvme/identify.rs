@@ -1,5 +1,6 @@
 //! The data of Identify.
 
+use super::error::NvmeError;
 use lanemark_units::format_size;
 use std::fmt;
 
@@ -15,7 +16,7 @@ pub(crate) struct ControllerData {
 }
 
 impl ControllerData {
-    pub(super) fn of(data: &[u8], least_page: u64) -> ControllerData {
+    pub(crate) fn of(data: &[u8], least_page: u64) -> ControllerData {
         let text = |from: usize, to: usize| {
             let bytes = data.get(from..to).unwrap_or(&[]);
             // Other characters are not permitted, and would change the terminal.
@@ -46,7 +47,7 @@ pub(crate) struct Namespace {
 impl Namespace {
     /// Source: NVM Command Set Specification 1.0, figures "Identify Namespace Data Structure" (NSZE bytes 7:0, FLBAS byte 26,
     /// LBAF0 from byte 128 on) and "LBA Format Data Structure" (MS bits 15:0, LBADS bits 23:16).
-    pub(super) fn of(id: u32, data: &[u8]) -> Option<Namespace> {
+    fn of(id: u32, data: &[u8]) -> Option<Namespace> {
         let blocks = u64::from_le_bytes(data.get(..8)?.try_into().ok()?);
         let chosen = *data.get(26)?;
         let format = usize::from(chosen & 0xf | chosen >> 1 & 0x30);
@@ -55,6 +56,19 @@ impl Namespace {
         // The standard permits 512 B and more; no drive has blocks above a page of 64 KiB.
         let block_bytes = (9..=16).contains(&shift).then(|| 1 << shift)?;
         Some(Namespace { id, blocks, block_bytes, metadata_bytes: format as u16 })
+    }
+
+    /// A namespace that this code can read.
+    ///
+    /// # Errors
+    /// [`NvmeError::Unsupported`].
+    pub(crate) fn readable(id: u32, data: &[u8]) -> Result<Namespace, NvmeError> {
+        let namespace = Namespace::of(id, data);
+        let namespace = namespace.ok_or(NvmeError::Unsupported("the format of the namespace is invalid"))?;
+        if namespace.metadata_bytes > 0 {
+            return Err(NvmeError::Unsupported("the logical blocks of the namespace have metadata"));
+        }
+        Ok(namespace)
     }
 
     /// Size in bytes.

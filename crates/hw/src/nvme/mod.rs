@@ -42,13 +42,12 @@ mod register;
 mod status;
 
 pub(crate) use command::Command;
-pub(crate) use controller::{Controller, QUEUE_BYTES};
+pub(crate) use controller::{Controller, QUEUE_BYTES, is_stopped};
 pub(crate) use error::NvmeError;
 pub(crate) use identify::{ControllerData, Namespace};
 pub(crate) use memory::{Bar, DmaMemory, PAGE};
-pub(crate) use plan::{DriveLimits, DrivePlan, of as reads_of, whole};
-pub(crate) use prp::{MOST_BYTES, list_bytes, pointers};
-pub(crate) use queue::MOST_DEPTH;
+pub(crate) use plan::{DriveLimits, DrivePlan, Queues, of as reads_of, whole};
+pub(crate) use prp::{list_bytes, pointers};
 pub(crate) use reads::{Places, ReadQueue, Reads, deadline};
 pub(crate) use register::registers_end;
 pub(crate) use status::Status;

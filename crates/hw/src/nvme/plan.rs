@@ -42,15 +42,45 @@ pub(crate) struct DriveLimits {
     /// Largest transfer.
     pub(crate) most_bytes: u64,
     pub(crate) depth: u32,
+    pub(crate) queues: Queues,
     pub(crate) mapped_bytes: u64,
     pub(crate) cores: u32,
+}
+
+/// The owner of the queues, for depths and refusals.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Queues {
+    /// This program.
+    Own,
+    /// The kernel's driver, which takes commands by io_uring.
+    Kernel,
+    /// The kernel's driver, which takes commands by ioctl.
+    Ioctl,
+}
+
+impl Queues {
+    /// Most outstanding commands of this program.
+    pub(crate) const fn depth(self) -> u32 {
+        match self {
+            Queues::Own | Queues::Kernel => MOST_DEPTH,
+            Queues::Ioctl => 1,
+        }
+    }
+
+    /// Why no more than `depth` commands can be outstanding.
+    fn limit(self, depth: u32) -> String {
+        match self {
+            Queues::Own | Queues::Kernel => format!("the queues hold {depth} outstanding commands"),
+            Queues::Ioctl => "an ioctl runs one command at a time, and io_uring cannot be used here".to_owned(),
+        }
+    }
 }
 
 impl DriveLimits {
     /// Limits before a drive is identified: the smallest blocks, and no others that a drive may have.
     pub(crate) const fn unidentified(mapped_bytes: u64, cores: u32) -> DriveLimits {
         let namespace = Namespace { id: 1, blocks: u64::MAX >> 9, block_bytes: 512, metadata_bytes: 0 };
-        DriveLimits { namespace, most_bytes: MOST_BYTES, depth: MOST_DEPTH, mapped_bytes, cores }
+        DriveLimits { namespace, most_bytes: MOST_BYTES, depth: MOST_DEPTH, queues: Queues::Own, mapped_bytes, cores }
     }
 
     /// Largest transfer of a controller with this limit, by its data pointers.
@@ -117,7 +147,7 @@ fn call(core: u32, call: &DmaCall) -> Result<DrivePlan, Refusal> {
     let DmaCall { transfer, channel, share, descriptors, completion } = *call;
     match share {
         Share::Doorbell => {}
-        Share::Call => return refused("a call of a kernel driver", "the queues are in this program"),
+        Share::Call => return refused("a call of a kernel driver", "commands are prepared in advance"),
         Share::List => return refused("a list that is built by the call", "commands are prepared in advance"),
     }
     if descriptors != Descriptors::Fetched {
@@ -136,7 +166,7 @@ fn call(core: u32, call: &DmaCall) -> Result<DrivePlan, Refusal> {
 /// Checks a transfer against the drive and the mapped memory.
 fn fits(asked: DrivePlan, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
     let Transfer { card, verb, partner, bytes, window, .. } = asked.transfer;
-    let DriveLimits { namespace, most_bytes, depth, mapped_bytes, cores } = *limits;
+    let DriveLimits { namespace, most_bytes, depth, queues, mapped_bytes, cores } = *limits;
     if card != 0 || partner != Partner::Host {
         return refused("DMA between cards", "one drive is open");
     }
@@ -160,10 +190,7 @@ fn fits(asked: DrivePlan, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
         return refused(size(), format!("the namespace has {}", format_size(namespace.bytes())));
     }
     if asked.depth > depth {
-        return refused(
-            format!("{} outstanding transfers", asked.depth),
-            format!("the queues hold {depth} outstanding commands"),
-        );
+        return refused(format!("{} outstanding transfers", asked.depth), queues.limit(depth));
     }
     // Source: NVM Express Base Specification 2.0, 4.1.1: the offset of the first PRP entry is a multiple of 4 B.
     if !window.offset.is_multiple_of(4) || !window.step(bytes).is_multiple_of(4) {
@@ -187,7 +214,7 @@ mod tests {
 
     fn limits() -> DriveLimits {
         let namespace = Namespace { id: 1, blocks: 256, block_bytes: 512, metadata_bytes: 0 };
-        DriveLimits { namespace, most_bytes: 64 << 10, depth: 63, mapped_bytes: 1 << 20, cores: 1 }
+        DriveLimits { namespace, most_bytes: 64 << 10, depth: 63, queues: Queues::Own, mapped_bytes: 1 << 20, cores: 1 }
     }
 
     fn transfer(bytes: u64) -> Transfer {
