@@ -13,7 +13,7 @@ const DEVICES: &[&str] = &[
     "-device intel-iommu,intremap=on,caching-mode=on",
     "-device pcie-root-port,id=rp1,chassis=1,slot=1,addr=0x2,x-speed=8,x-width=4",
     "-drive if=none,id=image,format=raw,file={folder}/image",
-    "-device nvme,id=drive,bus=rp1,serial=first,drive=image",
+    "-device nvme,id=removable,bus=rp1,serial=first,drive=image",
 ];
 
 const DRIVE: &str = "nvme:/dev/ng0n1";
@@ -62,7 +62,8 @@ fn answers(record: &Value) -> &[Value] {
     for answer in answers {
         let (claimed, confirmed) = (&answer["bytes"]["claimed_bytes"], &answer["bytes"]["confirmed_bytes"]);
         assert!(claimed == confirmed && claimed.as_u64() >= answer["size_bytes"].as_u64(), "{answer}");
-        assert!(!answer["samples_ns"].as_array().unwrap().is_empty(), "{answer}");
+        // On the only core of the guest, every sample may have a context switch.
+        assert!(!answer["raw"].as_array().unwrap().is_empty(), "{answer}");
     }
     answers
 }
@@ -125,7 +126,7 @@ pub fn where_io_uring_is_not_permitted_commands_go_by_ioctl_one_at_a_time() {
     assert!(summary.contains(words) && found["warnings"].to_string().contains("by ioctl"), "{summary}");
     let said = guest.run(&format!("without_io_uring lanemark bench --on {DRIVE} {asked} --outstanding 2"));
     let said = format!("{}{}", said.stdout, said.stderr);
-    assert!(said.contains("an ioctl runs one command at a time"), "{said}");
+    assert!(said.contains("no answers") && said.contains("one at a time"), "{said}");
 }
 
 pub fn a_user_without_permission_is_told_what_to_do() {
@@ -208,7 +209,7 @@ pub fn a_signal_ends_the_reads_by_the_kernel() {
 pub fn removing_a_drive_ends_its_reads_with_its_name() {
     let mut guest = boot();
     running(&mut guest);
-    guest.monitor(&json!({ "execute": "device_del", "arguments": { "id": "drive" } }));
+    guest.monitor(&json!({ "execute": "device_del", "arguments": { "id": "removable" } }));
     let (status, said) = ended(&mut guest);
     assert!(status == "1" && said.contains(&format!("{DRIVE}: the kernel has removed the drive")), "{status} {said}");
     let after = guest.run(&format!("lanemark bench --on {DRIVE} --question dma_write_bandwidth"));

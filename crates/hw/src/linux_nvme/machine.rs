@@ -22,9 +22,12 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 /// Most host memory for reads.
 pub(super) const MAPPED: u64 = 64 << 20;
+/// Longest wait for the end of a thread that closes a file.
+const CLOSING: Duration = Duration::from_secs(1);
 /// Longest time of the first read.
 const FIRST: Ticks = Ticks::whole_ns(30_000_000_000);
 
@@ -45,7 +48,8 @@ pub struct NvmeMachine {
     cpus: Vec<usize>,
     timer: Timer,
     node: DriveNode,
-    file: OwnedFd,
+    /// The namespace; `None` only while this value is dropped.
+    file: Option<OwnedFd>,
     limits: DriveLimits,
     way: Way,
     pages: Option<HostPages>,
@@ -88,7 +92,7 @@ impl NvmeMachine {
         limits.depth = limits.queues.depth();
         let summary = format!("{data}, {namespace}; through the kernel's driver {}; {}", way.summary(), cpu.brand);
         let facts = facts(node.path(), summary, limits, is_emulated);
-        let (node, pages) = (node.clone(), Some(pages));
+        let (node, file, pages) = (node.clone(), Some(file), Some(pages));
         Ok(NvmeMachine { facts, cpus, timer, node, file, limits, way, pages, interrupted, runs: 0 })
     }
 
@@ -108,6 +112,7 @@ impl NvmeMachine {
 
     /// Runs the reads of a plan.
     fn read(&mut self, plan: &Plan, asked: DrivePlan, samples: &mut Samples) -> Result<(), MachineError> {
+        let Some(file) = &self.file else { return Ok(()) };
         let len = Places::of(&asked.transfer).end;
         let mut pages = match self.pages.take().filter(|pages| pages.len() >= len) {
             Some(pages) => pages,
@@ -126,7 +131,7 @@ impl NvmeMachine {
         reads.fill(&mut pages);
         let mut queue = KernelQueue {
             way: &mut self.way,
-            file: &self.file,
+            file,
             node: &self.node,
             namespace: self.limits.namespace,
             pages: &pages,
@@ -175,6 +180,19 @@ pub(super) fn refused() -> Refusal {
         "through the kernel's driver, a drive is only read (dma_write_bandwidth, doorbell_to_completion); for other questions, \
          name its PCI address with --bind vfio-pci, or with --bar",
     )
+}
+
+impl Drop for NvmeMachine {
+    fn drop(&mut self) {
+        let Some(file) = self.file.take().filter(|_| self.node.is_removed()) else { return };
+        // Linux 6.1 faults when the last file of a removed drive is closed, which ends the thread that closes it. So this one
+        // does not, and waits for that one no longer than it must.
+        let closing = std::thread::spawn(move || drop(file));
+        let end = Instant::now() + CLOSING;
+        while !closing.is_finished() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
 }
 
 pub(super) const fn limits(namespace: Namespace, most_bytes: u64, queues: Queues, cores: u32) -> DriveLimits {
