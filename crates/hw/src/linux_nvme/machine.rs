@@ -82,7 +82,8 @@ impl NvmeMachine {
         let most_bytes = DriveLimits::most_bytes(data.most_bytes);
         let most_bytes = node.most_bytes(pages.page_bytes()).map_or(most_bytes, |most| most.min(most_bytes));
         let mut limits = limits(namespace, most_bytes, Queues::Kernel, usable_cores(cpus.len()));
-        let mut way = Ring::new().map_or_else(|error| Way::Calls(not_permitted(&error)), Way::Ring);
+        let mut way =
+            Ring::new().map_or_else(|error| Way::Calls(not_permitted(&error)), |ring| Way::Ring(Box::new(ring)));
         if let Err(error) = first_read(node, &file, &pages, namespace, &mut way, timer, &interrupted) {
             // The command may still write to the memory.
             std::mem::forget(pages);
@@ -142,7 +143,7 @@ impl NvmeMachine {
             // Commands may still write to the memory, and the ring has completions of this run: both are replaced.
             std::mem::forget(pages);
             let ring = Ring::new().map_err(|error| self.os("creating a ring", error))?;
-            drop(std::mem::replace(&mut self.way, Way::Ring(ring)));
+            drop(std::mem::replace(&mut self.way, Way::Ring(Box::new(ring))));
             samples.confirmed = Some(confirmed?);
             return Ok(());
         }
@@ -236,7 +237,7 @@ fn identified(node: &DriveNode, file: &OwnedFd) -> Result<(ControllerData, Names
     Ok((data, namespace))
 }
 
-/// Reads the first block, which decides whether io_uring can be used.
+/// Reads the first block, which decides whether `io_uring` can be used.
 fn first_read(
     node: &DriveNode,
     file: &OwnedFd,

@@ -14,7 +14,7 @@
 //! | --- | --- |
 //! | `node` | [`DriveNode`]: the character device of a namespace, and what sysfs says about it |
 //! | `passthrough` | commands as the kernel takes them, and the ioctls |
-//! | `ring` | commands through io_uring |
+//! | `ring` | commands through `io_uring` |
 //! | `queue` | both ways as a queue for [`nvme`](crate::nvme) |
 //! | `machine` | [`NvmeMachine`] |
 //! | `rehearsal` | dry run |

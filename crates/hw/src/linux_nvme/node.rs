@@ -73,12 +73,12 @@ impl DriveNode {
         let above = folder.parent().unwrap_or(&folder);
         let controllers = controllers(above);
         let [controller] = controllers.as_slice() else {
-            let names = controllers.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
-            let because = if names.is_empty() {
+            let paths = controllers.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+            let because = if paths.is_empty() {
                 "no controller of this namespace is in sysfs: its drive has just been removed; see dmesg".to_owned()
             } else {
                 format!(
-                    "it has several paths ({names}), and the kernel chooses one for each command: use a drive with one path"
+                    "it has several paths ({paths}), and the kernel chooses one for each command: use a drive with one path"
                 )
             };
             return Err(unsupported(because));

@@ -19,8 +19,8 @@ const REMOVAL: Duration = Duration::from_secs(1);
 /// How commands reach the kernel's driver.
 #[derive(Debug)]
 pub(super) enum Way {
-    Ring(Ring),
-    /// An ioctl each, and the reason why not by io_uring.
+    Ring(Box<Ring>),
+    /// An ioctl each, and the reason why not by `io_uring`.
     Calls(String),
 }
 

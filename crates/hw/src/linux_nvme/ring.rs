@@ -1,4 +1,4 @@
-//! Commands through io_uring.
+//! Commands through `io_uring`.
 
 #![allow(unsafe_code)]
 

@@ -52,7 +52,7 @@ pub(crate) struct DriveLimits {
 pub(crate) enum Queues {
     /// This program.
     Own,
-    /// The kernel's driver, which takes commands by io_uring.
+    /// The kernel's driver, which takes commands by `io_uring`.
     Kernel,
     /// The kernel's driver, which takes commands by ioctl.
     Ioctl,
