@@ -168,7 +168,7 @@ def bench(
 
     Args:
         on: Targets: a `Platform`, or names as on the command line: a built-in platform, a platform file, `host`, a PCI
-            address, `cuda:0`, `opencl:0`, `sycl:0`.
+            address, `cuda:0`, `opencl:0`, `sycl:0`, `nvme:/dev/ng0n1`.
         questions: Names of questions; `lanemark.questions()` lists them [default: the usual ones].
         progress: Whether to show a bar [default: in a terminal and in a notebook], or a function of the steps done, all
             steps, and what is being done.

@@ -14,6 +14,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 /// | 00:05.0 | nvme with logical blocks of 512 B: 8 MiB, the file `image` on the outside |
 /// | 00:06.0 | nvme with logical blocks of 4 KiB: 1 MiB, the file `small` on the outside; BAR2 is a controller memory buffer |
 /// | 00:07.0 | nvme without a namespace |
+/// | 00:08.0 | nvme whose logical blocks have metadata, so it cannot be identified |
 const DEVICES: &[&str] = &[
     "-device intel-iommu,intremap=on,caching-mode=on",
     "-drive if=none,id=image,format=raw,file={folder}/image",
@@ -21,11 +22,15 @@ const DEVICES: &[&str] = &[
     "-drive if=none,id=small,format=raw,file={folder}/small",
     "-device nvme,addr=0x6,serial=second,drive=small,logical_block_size=4096,physical_block_size=4096,cmb_size_mb=1,legacy-cmb=on",
     "-device nvme,addr=0x7,serial=third",
+    "-device nvme,id=fourth,addr=0x8,serial=fourth",
+    "-drive if=none,id=metadata,format=raw,file={folder}/metadata",
+    "-device nvme-ns,bus=fourth,drive=metadata,ms=8",
 ];
 
 const DRIVE: &str = "0000:00:05.0";
 const SMALL: &str = "0000:00:06.0";
 const EMPTY: &str = "0000:00:07.0";
+const UNIDENTIFIED: &str = "0000:00:08.0";
 
 /// Bytes of an image: each word of 8 B is different.
 fn image(bytes: usize) -> Vec<u8> {
@@ -43,6 +48,7 @@ fn shared() -> MutexGuard<'static, Guest> {
         Mutex::new(Guest::boot(&hardware, &programs, |folder| {
             fs::write(folder.join("image"), image(IMAGE)).unwrap();
             fs::write(folder.join("small"), image(1 << 20)).unwrap();
+            fs::write(folder.join("metadata"), image(1 << 20)).unwrap();
         }))
     });
     // A failed test leaves the guest usable.
@@ -180,6 +186,19 @@ pub fn a_drive_without_a_namespace_says_so_and_maps_memory() {
     let found = record(&mut guest, &format!("--on {EMPTY} --question dma_map_cost --sizes 4KiB --budget 0.2"));
     assert!(found["targets"][0]["summary"].to_string().contains("no active namespace"), "{}", found["targets"]);
     assert!(!found["answers"].as_array().unwrap().is_empty(), "{}", found["skipped"]);
+}
+
+pub fn a_drive_that_cannot_be_identified_maps_memory_and_says_why_it_is_not_read() {
+    let mut guest = shared();
+    let asked = "--question dma_map_cost,dma_write_bandwidth --sizes 4KiB --budget 0.2";
+    let found = record(&mut guest, &format!("--on {UNIDENTIFIED} {asked}"));
+    let because = "the logical blocks of the namespace have metadata: use another drive";
+    for part in ["targets", "skipped"] {
+        assert!(found[part].to_string().contains(because), "{part}: {}", found[part]);
+    }
+    let answers = found["answers"].as_array().unwrap();
+    assert!(answers.iter().any(|answer| answer["question"] == "dma_map_cost"), "{}", found["skipped"]);
+    assert_eq!(state(&mut guest, UNIDENTIFIED).1, "nvme", "its driver as before");
 }
 
 pub fn a_dry_run_lists_the_commands_of_a_drive_and_changes_nothing() {

@@ -55,8 +55,8 @@ pub fn a_driver_that_refuses_the_device_leaves_the_former_one() {
 
 pub fn binding_needs_root() {
     // Whether a drive is in use cannot be seen without root; a card is refused at the first step.
-    for (function, status) in [(DRIVE, 2), ("0000:01:00.0", 1)] {
+    for function in [DRIVE, "0000:01:00.0"] {
         let said = shared().run_as_somebody("lanemark", &format!("bind {function}"));
-        assert!(said.status == status && said.stderr.contains("run as root"), "{said:?}");
+        assert!(said.status == 1 && said.stderr.contains("run as root"), "{said:?}");
     }
 }

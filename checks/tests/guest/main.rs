@@ -14,6 +14,7 @@ mod guest;
 mod guide;
 mod host;
 mod initramfs;
+mod kernel_drive;
 mod lockdown;
 mod module;
 mod refusals;
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         drive::queue_depths_are_outstanding_transfers,
         drive::blocks_of_4_kib_and_a_small_namespace_limit_the_sizes,
         drive::a_drive_without_a_namespace_says_so_and_maps_memory,
+        drive::a_drive_that_cannot_be_identified_maps_memory_and_says_why_it_is_not_read,
         drive::a_dry_run_lists_the_commands_of_a_drive_and_changes_nothing,
         drive::a_controller_memory_buffer_answers_questions_about_loads_and_stores,
         drive::a_signal_ends_the_reads_of_a_drive_and_restores_its_driver,
@@ -75,6 +77,14 @@ fn main() -> ExitCode {
         driver::binding_needs_root,
         guide::card_commands_print_the_shown_output,
         host::bench_of_the_guests_memory_is_marked_as_emulated,
+        kernel_drive::a_drive_that_keeps_its_driver_answers_questions_and_its_bytes_are_compared,
+        kernel_drive::a_record_of_reads_by_the_kernel_names_function_driver_and_way,
+        kernel_drive::where_io_uring_is_not_permitted_commands_go_by_ioctl_one_at_a_time,
+        kernel_drive::a_user_without_permission_is_told_what_to_do,
+        kernel_drive::other_paths_are_refused_with_the_path_to_name,
+        kernel_drive::a_dry_run_of_reads_by_the_kernel_lists_the_commands_and_sends_none,
+        kernel_drive::a_signal_ends_the_reads_by_the_kernel,
+        kernel_drive::removing_a_drive_ends_its_reads_with_its_name,
         lockdown::kernel_lockdown_is_named_as_the_reason,
         refusals::missing_devices_missing_bars_and_ranges_beyond_a_bar_are_named,
         refusals::a_device_with_a_driver_is_refused_with_the_name_of_the_driver,

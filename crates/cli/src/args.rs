@@ -177,8 +177,8 @@ pub struct CompletionsArgs {
 #[derive(Debug, Arguments)]
 #[allow(clippy::struct_excessive_bools)] // Each is an option of its own.
 pub struct BenchArgs {
-    /// Target: a built-in platform, a host and a card (xeon-spr+gpu-h100), a platform file, 'host' (memory of this machine), the PCI address of a card (0000:01:00.0), or a device
-    /// of a runtime (cuda:0, opencl:0, sycl:0); repeatable [default: host and card-gen5-x16]
+    /// Target: a built-in platform, a host and a card (xeon-spr+gpu-h100), a platform file, 'host' (memory of this machine), the PCI address of a card (0000:01:00.0), a device of a
+    /// runtime (cuda:0, opencl:0, sycl:0), or a namespace of an NVMe drive (nvme:/dev/ng0n1); repeatable [default: host and card-gen5-x16]
     #[arg(long = "on", value_name = "TARGET")]
     pub on: Vec<String>,
     /// Question by name, see 'lanemark questions'; repeatable [default: all without the mark '(not by default)' there]

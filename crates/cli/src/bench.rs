@@ -244,13 +244,9 @@ fn print_dry_run(found: &DryRun) -> Result<(), Failure> {
     for refusal in &found.refusals {
         writeln!(out, "a run would be refused: {refusal}")?;
     }
-    for line in &found.through_vfio {
+    for line in &found.steps {
         writeln!(out, "{line}")?;
     }
-    writeln!(
-        out,
-        "at the start: the Command register, link states and error counters are read from configuration space"
-    )?;
     for RangeCheck { range, kind, is_kind_assumed, bar, mappings } in &found.ranges {
         let assumed = if *is_kind_assumed { " (assumed from the BAR)" } else { "" };
         writeln!(out, "range {range}: {kind}{assumed}; {bar}")?;

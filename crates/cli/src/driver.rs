@@ -6,6 +6,7 @@ use crate::output;
 use lanemark_hw::linux_sysfs::{Address, System};
 use lanemark_hw::pci_driver::{Binding, DriverError, Journal, Restoration, Step};
 use std::fmt::Write as _;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// `lanemark bind`
@@ -154,9 +155,12 @@ fn listed(system: &System) -> Result<String, Failure> {
     if text.is_empty() { Ok("every function has its former driver\n".to_owned()) } else { Ok(text) }
 }
 
-/// An error before anything was changed.
+/// An error before anything was changed. A missing permission is none of the request: its exit code is that of a step.
 fn refused(error: &DriverError) -> Failure {
-    Failure::Usage(error.to_string())
+    match error {
+        DriverError::Os { source, .. } if source.kind() == ErrorKind::PermissionDenied => failed(error),
+        _ => Failure::Usage(error.to_string()),
+    }
 }
 
 /// An error of a step.

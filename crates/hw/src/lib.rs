@@ -9,6 +9,8 @@
 //! - [`linux_lanemark`]: BARs of a PCI device with any memory type, and driver calls, through our kernel module. Start with
 //!   `linux_lanemark::open`.
 //! - [`linux_vfio`]: a device behind the real IOMMU, through VFIO. Start with `linux_vfio::Container::open`.
+//! - [`linux_nvme`]: a namespace of an NVMe drive, which is read through the kernel's driver. Start with
+//!   `linux_nvme::DriveNode::find`.
 //! - [`pci_driver`]: no backend, but what one needs: binding of a PCI function to another driver, and back.
 //! - [`cuda`]: GPUs through the CUDA driver: DMA by kernels, copies, launches. Start with `cuda::CudaMachine::open`.
 //! - [`opencl`]: devices of an OpenCL runtime. Start with `opencl::OpenClMachine::open`.
@@ -25,8 +27,10 @@
 //! | `copy_to_device.rs` | the copy for programs, made of the same routines |
 //! | `map_unmap.rs` | timing of the library `lanemark-dma`, with and without an IOMMU |
 //! | `runtime_common/` | what CUDA, OpenCL and SYCL share: supported plans, kernel arguments, verification of results |
-//! | `nvme/` | registers, queues and commands of NVMe drives, for `linux_vfio` |
+//! | `nvme/` | registers, queues and commands of NVMe drives, and runs of their reads, for `linux_vfio` and `linux_nvme` |
+//! | `host_pages.rs` | memory of this process that devices write |
 //! | `kernel_source.rs` | the source of every kernel |
+//! | `lines.rs` | what a dry run has recorded |
 //! | `watchdog.rs` | threads that wait for calls of a runtime, which cannot be cancelled |
 //!
 //! Libraries of runtimes are loaded at run time; nothing is linked.
@@ -37,9 +41,13 @@ mod destination;
 pub mod dut_library;
 mod ending;
 pub mod host_memory;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod host_pages;
 mod interpreter;
 mod kernel_source;
+mod lines;
 pub mod linux_lanemark;
+pub mod linux_nvme;
 pub mod linux_sysfs;
 pub mod linux_vfio;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -63,4 +71,5 @@ pub use ending::end_at_once;
 pub use host_memory::HostMemory;
 pub use interpreter::interpreter;
 pub use kernel_source::every_kernel;
+pub use lines::Lines;
 pub use no_host_memory::NoHostMemory;

@@ -1,14 +1,18 @@
 //! A real card: opened with the access that the user allows, watched for changes, and described in the record.
 
 use crate::cancel::Cancel;
+use crate::dma_ceiling::{dma_ceiling, is_dma, payload};
 use crate::error::RunError;
 use crate::setup::CardAccess;
 use lanemark_bench::Case;
 use lanemark_hw::linux_lanemark;
-use lanemark_hw::linux_sysfs::{Address, Attachment, CardMachine, Mapping, Place, State};
+use lanemark_hw::linux_nvme::{DriveNode, NvmeMachine};
+use lanemark_hw::linux_sysfs::{Address, Attachment, CardMachine, Device, Mapping, Place, State};
 use lanemark_hw::linux_vfio::{DRIVER, VfioMachine, VfioOptions};
 use lanemark_machine::{Facts, Machine};
 use lanemark_record::{Card as CardRecord, CardLink, CardMapping, CardRange, Ceiling, CeilingKind};
+use lanemark_wire::Mps;
+use std::path::Path;
 
 /// An open card without its machine: attachment, mappings and link states at the start.
 pub(crate) struct Card {
@@ -16,6 +20,8 @@ pub(crate) struct Card {
     mappings: Vec<Mapping>,
     emulated: Option<String>,
     before: State,
+    /// Largest payload of the packets of DMA; `None` if its configuration space cannot be read, and without DMA.
+    mps: Option<Mps>,
 }
 
 /// An open card with its machine.
@@ -34,7 +40,8 @@ pub(crate) fn open(address: Address, access: &CardAccess, cancel: &Cancel) -> Re
         let before = State::now(&attachment.device);
         let ranges = access.ranges();
         let file = access.device.as_ref();
-        let options = VfioOptions { ranges: &ranges, file, is_emulated: emulated.is_some() };
+        let flag = cancel.flag();
+        let options = VfioOptions { ranges: &ranges, file, is_emulated: emulated.is_some(), interrupted: Some(&flag) };
         let machine = VfioMachine::open(&system, address, &options)?.interrupted_by(cancel.flag());
         let attachment = machine.attachment().cloned().unwrap_or(attachment);
         let mappings = machine.mappings().to_vec();
@@ -52,7 +59,7 @@ pub(crate) fn open(address: Address, access: &CardAccess, cancel: &Cancel) -> Re
                  of the link"
             )
         });
-        let card = Card { attachment, mappings, emulated, before };
+        let card = Card { attachment, mappings, emulated, before, mps: payload(address) };
         return Ok(OpenCard { machine: Box::new(machine), card, notes: notes.into_iter().chain(reads).collect() });
     }
     let (machine, before) = if behind_module(address, access)? {
@@ -65,8 +72,29 @@ pub(crate) fn open(address: Address, access: &CardAccess, cancel: &Cancel) -> Re
         (CardMachine::open(attachment, emulated.is_some())?, before)
     };
     let (attachment, mappings) = (machine.attachment().clone(), machine.mappings().to_vec());
-    let card = Card { attachment, mappings, emulated, before };
+    let card = Card { attachment, mappings, emulated, before, mps: None };
     Ok(OpenCard { machine: Box::new(machine.interrupted_by(cancel.flag())), card, notes: Vec::new() })
+}
+
+/// Opens the namespace at `path` through the kernel's driver; `cancel` ends long measurements.
+pub(crate) fn open_drive(path: &Path, access: &CardAccess, cancel: &Cancel) -> Result<OpenCard, RunError> {
+    let system = access.system();
+    let emulated = if access.emulated { Some("declared with --emulated".to_owned()) } else { system.emulated() };
+    let node = DriveNode::find(&system, path)?;
+    let device = Device::find(&system, node.function())?;
+    let before = State::now(&device);
+    let driver = device.driver()?;
+    let machine = NvmeMachine::open(&node, emulated.is_some(), cancel.flag())?;
+    let note = format!(
+        "nvme:{}: DMA writes to host memory are reads of an NVMe drive through the kernel's driver, {}; every time begins with the \
+         system call that submits a read and ends when a core sees its completion, and includes the driver, its interrupt and the \
+         drive's access to its medium: it is an upper bound, and a rate a lower bound of the link",
+        path.display(),
+        machine.way()
+    );
+    let attachment = Attachment { device, places: Vec::new(), driver, was_enabled: false };
+    let card = Card { attachment, mappings: Vec::new(), emulated, before, mps: payload(node.function()) };
+    Ok(OpenCard { machine: Box::new(machine), card, notes: vec![note] })
 }
 
 /// The attachment of a card that is bound to `vfio-pci`, without ranges.
@@ -104,6 +132,9 @@ impl Card {
         let Some((reporter, link)) = now.fastest_since(&self.before).slowest_link() else {
             return unknown("no link on the path to the card reports its speed".to_owned());
         };
+        if is_dma(case) {
+            return dma_ceiling(case, self.mps, link, reporter);
+        }
         let bar = self.attachment.places.iter().map(|place| &place.bar).find(|bar| bar.number == case.region.bar);
         let start = bar.map_or(0, |bar| bar.start.0);
         match lanemark_model::link_ceiling(link.generation, link.lanes, start, case.verb(), case.size) {

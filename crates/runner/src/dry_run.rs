@@ -8,9 +8,11 @@ use crate::target::Target;
 use crate::tasks::{Task, work};
 use lanemark_bench::{BenchError, Effort};
 use lanemark_hw::linux_lanemark;
+use lanemark_hw::linux_nvme::{DriveNode, NvmeRehearsal};
 use lanemark_hw::linux_sysfs::{Address, Attachment, Device, Rehearsal};
 use lanemark_hw::linux_vfio::{DRIVER, VfioOptions, VfioRehearsal};
 use lanemark_machine::MachineError;
+use std::path::Path;
 
 /// Accesses to a card that a request would make.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,9 +23,8 @@ pub struct DryRun {
     pub id: String,
     /// Reasons why a run would be refused in the present state of the card.
     pub refusals: Vec<String>,
-    /// What a run through VFIO does before and beside its cases, one sentence each; empty for a card whose BARs are mapped
-    /// through sysfs.
-    pub through_vfio: Vec<String>,
+    /// What a run does before and beside its cases, one sentence each.
+    pub steps: Vec<String>,
     /// Ranges of BARs that may be accessed.
     pub ranges: Vec<RangeCheck>,
     /// Accesses of each case, in measurement order.
@@ -58,7 +59,7 @@ pub struct CaseAccesses {
     pub problem: Option<String>,
 }
 
-/// Lists every range, mapping and access of `request`, whose only target is a card, and accesses nothing.
+/// Lists every range, mapping and access of `request`, whose only target is a card or a drive, and accesses nothing.
 ///
 /// # Errors
 /// [`RunError`] if the request is invalid or the card is absent.
@@ -68,7 +69,8 @@ pub fn dry_run(request: &Request) -> Result<DryRun, RunError> {
     access.check(targets)?;
     let address = match targets.as_slice() {
         [Target::Card(address)] => *address,
-        others if others.iter().any(|target| matches!(target, Target::Card(_))) => {
+        [Target::Nvme(path)] => return dry_run_of_drive(request, path),
+        others if others.iter().any(|target| matches!(target, Target::Card(_) | Target::Nvme(_))) => {
             return Err(RunError::DryRunOfOthers);
         }
         _ => return Err(RunError::NoCard { field: "dry_run" }),
@@ -86,7 +88,7 @@ pub fn dry_run(request: &Request) -> Result<DryRun, RunError> {
         device: rehearsal.attachment().device.address().to_string(),
         id: rehearsal.attachment().device.id()?,
         refusals: rehearsal.refusals().iter().map(ToString::to_string).collect(),
-        through_vfio: Vec::new(),
+        steps: steps(&[], COMMAND),
         ranges: ranges(&rehearsal),
         cases: Vec::new(),
     };
@@ -98,18 +100,49 @@ pub fn dry_run(request: &Request) -> Result<DryRun, RunError> {
     Ok(found)
 }
 
+/// The last step of every run of a card.
+const COMMAND: &str =
+    "at the start: the Command register, link states and error counters are read from configuration space";
+/// The same of a drive behind the kernel's driver.
+const LINKS: &str = "at the start: link states and error counters are read from sysfs";
+
+fn steps(more: &[String], last: &str) -> Vec<String> {
+    more.iter().cloned().chain([last.to_owned()]).collect()
+}
+
+/// As [`dry_run`], of a namespace behind the kernel's driver.
+fn dry_run_of_drive(request: &Request, path: &Path) -> Result<DryRun, RunError> {
+    let access = &request.setup.card;
+    let system = access.system();
+    let node = DriveNode::find(&system, path)?;
+    let rehearsal = NvmeRehearsal::new(&node, access.emulated || system.emulated().is_some())?;
+    let mut found = DryRun {
+        device: node.function().to_string(),
+        id: Device::find(&system, node.function())?.id()?,
+        refusals: Vec::new(),
+        steps: steps(rehearsal.summary(), LINKS),
+        ranges: Vec::new(),
+        cases: Vec::new(),
+    };
+    let notes = rehearsal.notes();
+    let mut targets = vec![OpenTarget::of_memory(Box::new(rehearsal))];
+    let work = work(&request.named_or_usual(), &targets, &request.axes)?;
+    found.cases = work.tasks.iter().map(|task| accesses(&mut targets[0], &|| notes.take(), task)).collect();
+    Ok(found)
+}
+
 /// As [`dry_run`], of a card that is or will be bound to `vfio-pci`.
 fn dry_run_through_vfio(request: &Request, address: Address) -> Result<DryRun, RunError> {
     let access = &request.setup.card;
     let (system, ranges) = (access.system(), access.ranges());
     let is_emulated = access.emulated || system.emulated().is_some();
-    let options = VfioOptions { ranges: &ranges, file: access.device.as_ref(), is_emulated };
+    let options = VfioOptions { ranges: &ranges, file: access.device.as_ref(), is_emulated, interrupted: None };
     let rehearsal = VfioRehearsal::new(&system, address, &options, access.binds_to(DRIVER))?;
     let mut found = DryRun {
         device: address.to_string(),
         id: Device::find(&system, address)?.id()?,
         refusals: Vec::new(),
-        through_vfio: rehearsal.summary().to_vec(),
+        steps: steps(rehearsal.summary(), COMMAND),
         ranges: rehearsal.ranges().map(self::ranges).unwrap_or_default(),
         cases: Vec::new(),
     };

@@ -5,6 +5,7 @@ use lanemark_bench::CATALOGUE;
 use lanemark_config_space::SetpciError;
 use lanemark_devices::DeviceFileError;
 use lanemark_hw::cuda::CudaError;
+use lanemark_hw::linux_nvme::DriveError;
 use lanemark_hw::linux_sysfs::CardError;
 use lanemark_hw::linux_vfio::VfioError;
 use lanemark_hw::opencl::OpenClError;
@@ -189,7 +190,7 @@ pub enum RunError {
     #[error("bar names ranges of one card: measure one card at a time")]
     SeveralCards,
     /// A dry run with targets other than one card.
-    #[error("dry_run applies to one card: remove the other targets")]
+    #[error("dry_run applies to one card or drive: remove the other targets")]
     DryRunOfOthers,
     /// A card that cannot be opened.
     #[error(transparent)]
@@ -197,6 +198,9 @@ pub enum RunError {
     /// A card behind VFIO that cannot be opened.
     #[error(transparent)]
     Vfio(#[from] VfioError),
+    /// A namespace of a drive that cannot be opened.
+    #[error(transparent)]
+    Drive(#[from] DriveError),
     /// A device file with errors.
     #[error("device: {0}")]
     DeviceFile(#[from] DeviceFileError),
@@ -333,6 +337,8 @@ impl RunError {
     pub fn class(&self) -> Class {
         match self {
             RunError::Interrupted
+            | RunError::Drive(DriveError::Interrupted)
+            | RunError::Vfio(VfioError::Interrupted)
             | RunError::OpenCl(OpenClError::Interrupted)
             | RunError::Sycl(SyclError::Interrupted)
             | RunError::Cuda(CudaError::Interrupted) => Class::Interrupted,
@@ -358,6 +364,7 @@ impl RunError {
                 | VfioError::Busy { .. }
                 | VfioError::Permission { .. },
             )
+            | RunError::Drive(DriveError::Permission { .. } | DriveError::Unsupported { .. } | DriveError::Os { .. })
             | RunError::OpenCl(_)
             | RunError::Sycl(_)
             | RunError::Cuda(_)
@@ -367,6 +374,7 @@ impl RunError {
             | RunError::RuntimeFailed { .. } => Class::Absent,
             RunError::Card(CardError::Gone { .. } | CardError::Unbound { .. })
             | RunError::Vfio(VfioError::Gone { .. } | VfioError::Changed { .. })
+            | RunError::Drive(DriveError::Failed { .. })
             | RunError::TargetFailed { .. }
             | RunError::NoAnswer { .. } => Class::Failed,
             _ => Class::Usage,

@@ -35,6 +35,7 @@ mod card;
 mod ceiling;
 mod changes;
 mod device_file;
+mod dma_ceiling;
 mod dry_run;
 mod error;
 mod event;

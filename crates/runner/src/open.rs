@@ -40,6 +40,10 @@ impl Target {
                 let OpenCard { machine, card, notes } = card::open(*address, &setup.card, cancel)?;
                 return Ok(OpenTarget { machine, kind: Kind::Card(Box::new(card)), notes, with: Vec::new() });
             }
+            Target::Nvme(path) => {
+                let OpenCard { machine, card, notes } = card::open_drive(path, &setup.card, cancel)?;
+                return Ok(OpenTarget { machine, kind: Kind::Card(Box::new(card)), notes, with: Vec::new() });
+            }
             Target::Named(name) => platform(name)?,
             Target::Platform(platform) => Platform::clone(platform),
             // Returned above.
@@ -70,7 +74,8 @@ fn open_changed(
         | Target::OpenCl(_)
         | Target::Sycl(_)
         | Target::Cuda(_)
-        | Target::Card(_) => {
+        | Target::Card(_)
+        | Target::Nvme(_) => {
             return of.open(setup, cancel);
         }
     };

@@ -43,15 +43,15 @@ impl CardAccess {
         self.binds_to.as_deref() == Some(driver)
     }
 
-    /// The name of the first option given.
-    fn given(&self) -> Option<&'static str> {
+    /// The name of the first option given that does not apply to a drive behind the kernel's driver, unless `is_drive` is false.
+    fn given(&self, is_drive: bool) -> Option<&'static str> {
         let given = [
             (!self.bars.is_empty(), "bar"),
             (self.device.is_some(), "device"),
             (self.consent.owns_device, "i_own_this_device"),
             (self.consent.enable, "enable"),
-            (self.emulated, "emulated"),
-            (self.system_root.is_some(), "system_root"),
+            (self.emulated && !is_drive, "emulated"),
+            (self.system_root.is_some() && !is_drive, "system_root"),
         ];
         given.into_iter().find(|(is_given, _)| *is_given).map(|(_, field)| field)
     }
@@ -59,7 +59,8 @@ impl CardAccess {
     /// Checks that card options come with exactly one card.
     pub(crate) fn check(&self, targets: &[Target]) -> Result<(), RunError> {
         let cards = targets.iter().filter(|target| matches!(target, Target::Card(_))).count();
-        match self.given() {
+        let is_drive = targets.iter().any(|target| matches!(target, Target::Nvme(_)));
+        match self.given(is_drive) {
             Some(field) if cards == 0 => Err(RunError::NoCard { field }),
             _ if cards > 1 => Err(RunError::SeveralCards),
             _ => Ok(()),

@@ -4,6 +4,7 @@ use crate::error::RunError;
 use lanemark_hw::linux_sysfs::Address;
 use lanemark_platform::Platform;
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 /// A target that is not open yet. Parsed from text, or made from a platform built by a program.
@@ -15,6 +16,7 @@ use std::str::FromStr;
 /// assert_eq!("cuda:0".parse::<Target>()?, Target::Cuda(0));
 /// assert!(matches!("0000:01:00.0".parse::<Target>()?, Target::Card(_)));
 /// assert_eq!("my-card.toml".parse::<Target>()?, Target::Named("my-card.toml".to_owned()));
+/// assert!(matches!("nvme:/dev/ng0n1".parse::<Target>()?, Target::Nvme(_)));
 /// assert!("sycl:first".parse::<Target>().is_err());
 /// # Ok::<(), lanemark_runner::RunError>(())
 /// ```
@@ -31,6 +33,8 @@ pub enum Target {
     Cuda(usize),
     /// A card in this machine, by its PCI address.
     Card(Address),
+    /// A namespace of an NVMe drive, by the path of its character device: reads through the kernel's driver.
+    Nvme(PathBuf),
     /// A simulated platform, by the name of a preset or the path of a file.
     Named(String),
     /// A simulated platform.
@@ -51,13 +55,20 @@ const OPENCL: &str = "opencl";
 const SYCL: &str = "sycl";
 /// Name prefix of devices of the CUDA driver.
 const CUDA: &str = "cuda";
+/// Prefix of the paths of namespaces.
+const NVME: &str = "nvme:";
 
 impl Target {
     /// Whether the target is a real machine or device, as opposed to a simulated platform.
     #[must_use]
     pub fn is_real(&self) -> bool {
         match self {
-            Target::Host | Target::OpenCl(_) | Target::Sycl(_) | Target::Cuda(_) | Target::Card(_) => true,
+            Target::Host
+            | Target::OpenCl(_)
+            | Target::Sycl(_)
+            | Target::Cuda(_)
+            | Target::Card(_)
+            | Target::Nvme(_) => true,
             Target::Named(_) | Target::Platform(_) => false,
             Target::Changed { of, .. } => of.is_real(),
         }
@@ -68,7 +79,7 @@ impl Target {
     pub fn is_runtime(&self) -> bool {
         match self {
             Target::OpenCl(_) | Target::Sycl(_) | Target::Cuda(_) => true,
-            Target::Host | Target::Card(_) | Target::Named(_) | Target::Platform(_) => false,
+            Target::Host | Target::Card(_) | Target::Nvme(_) | Target::Named(_) | Target::Platform(_) => false,
             Target::Changed { of, .. } => of.is_runtime(),
         }
     }
@@ -90,6 +101,8 @@ impl FromStr for Target {
             number.map(Target::Sycl)
         } else if let Some(number) = number(CUDA) {
             number.map(Target::Cuda)
+        } else if let Some(path) = name.strip_prefix(NVME) {
+            Ok(Target::Nvme(path.into()))
         } else if let Ok(address) = name.parse() {
             Ok(Target::Card(address))
         } else {
@@ -106,6 +119,7 @@ impl fmt::Display for Target {
             Target::Sycl(number) => write!(f, "{SYCL}:{number}"),
             Target::Cuda(number) => write!(f, "{CUDA}:{number}"),
             Target::Card(address) => address.fmt(f),
+            Target::Nvme(path) => write!(f, "{NVME}{}", path.display()),
             Target::Named(name) => f.write_str(name),
             Target::Platform(platform) => f.write_str(&platform.name),
             Target::Changed { of, with } => {

@@ -1,31 +1,22 @@
 //! An NVMe drive behind VFIO: its identification, and runs of plans with its reads.
 
 use super::device::BusMaster;
-use super::drive_plan::{DriveLimits, DrivePlan};
-use super::engine::{Deadline, Stuck};
 use super::faults::FaultLog;
-use super::host_window::{HostPages, HostWindow};
+use super::host_window::HostWindow;
 use super::registers::Registers;
-use super::transfers::{REPORT, changed, fill};
+use super::transfers::REPORT;
 use super::{Container, VfioDevice, VfioError, VfioInterrupt};
+use crate::host_pages::HostPages;
 use crate::linux_sysfs::Device;
 use crate::nvme::{
-    Bar, Command, Controller, ControllerData, DmaMemory, Namespace, NvmeError, PAGE, QUEUE_BYTES, list_bytes, pointers,
-    registers_end,
+    Bar, Command, Controller, ControllerData, DmaMemory, DriveLimits, Namespace, NvmeError, PAGE, Places, QUEUE_BYTES,
+    Queues, ReadQueue, Reads, is_stopped, list_bytes, pointers, registers_end,
 };
-use crate::x86::disturbance::Company;
-use crate::x86::pattern;
-use crate::x86::run::{Numbering, Run};
-use crate::x86::sample::{Delivery, Limits, Stamps, stamp_before, timed};
-use crate::x86::timer::Timer;
-use lanemark_machine::{Confirmed, DmaFacts, MachineError, Plan, Samples, Transfer};
-use lanemark_units::{Ticks, format_size};
+use lanemark_machine::{Confirmed, DmaFacts, MachineError, Samples, Transfer};
 use rustix::io::Errno;
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// BAR of the registers. Source: NVM Express over PCIe Transport Specification 1.0, 3.1.
 pub(super) const BAR: u8 = 0;
@@ -42,29 +33,24 @@ pub(super) struct Drive {
     mapped_bytes: u64,
     page_bytes: u64,
     pages: Option<HostPages>,
+    /// Whether the controller could not be stopped after an error, so that its DMA may still be going on.
+    is_running: bool,
 }
 
 /// The parts of a machine that a run uses.
 pub(super) struct DriveBench<'a> {
-    pub(super) name: &'a str,
+    pub(super) reads: Reads<'a>,
     pub(super) container: &'a Arc<Container>,
     pub(super) drive: &'a mut Drive,
-    pub(super) cpu: usize,
-    pub(super) timer: Timer,
-    pub(super) interrupted: &'a AtomicBool,
     /// The kernel's request to give the device back.
     pub(super) requested: Option<&'a VfioInterrupt>,
     /// The kernel's log.
     pub(super) log: &'a Path,
-    /// Number of this run, from which the bytes before it follow.
-    pub(super) number: u64,
 }
 
-/// Host memory of a run: the window of the plan, a place for verification, the queues, and lists of data pointers.
+/// Host memory of a run: the places of its reads, the queues, and lists of data pointers.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
-    window_end: u64,
-    scratch: u64,
     queues: u64,
     lists: u64,
     /// Bytes of each list: one for each place of the window, and one for the scratch.
@@ -75,12 +61,10 @@ struct Layout {
 impl Layout {
     fn of(transfer: &Transfer) -> Layout {
         let Transfer { bytes, window, .. } = *transfer;
-        let window_end = window.offset + window.len.max(bytes);
-        let scratch = window_end.next_multiple_of(PAGE);
-        let queues = scratch + bytes.next_multiple_of(PAGE);
+        let queues = Places::of(transfer).end;
         let (lists, list) = (queues + QUEUE_BYTES, list_bytes(bytes));
         let len = (lists + (window.places(bytes) + 1) * list).next_multiple_of(PAGE);
-        Layout { window_end, scratch, queues, lists, list, len }
+        Layout { queues, lists, list, len }
     }
 }
 
@@ -88,8 +72,13 @@ impl Drive {
     /// Opens and identifies the drive; bus mastering is on meanwhile.
     ///
     /// # Errors
-    /// [`VfioError`] of the BAR, of memory, and of the controller.
-    pub(super) fn open(container: &Arc<Container>, sysfs: &Device, mapped: u64) -> Result<Drive, VfioError> {
+    /// [`VfioError`] of the BAR, of memory, and of the controller; [`VfioError::Interrupted`] at the flag.
+    pub(super) fn open(
+        container: &Arc<Container>,
+        sysfs: &Device,
+        mapped: u64,
+        interrupted: Option<&AtomicBool>,
+    ) -> Result<Drive, VfioError> {
         let device = container.device();
         let unsupported = |because: String| VfioError::Unsupported { device: device.address(), because };
         let registers = registers(device, sysfs).map_err(unsupported)?;
@@ -101,22 +90,38 @@ impl Drive {
                 .map_err(|error| unsupported(format!("mapping memory for the drive: {error}")))?;
             let master = BusMaster::enable(Arc::clone(device));
             let _master = master.map_err(|error| unsupported(format!("enabling bus mastering: {error}")))?;
-            let identified = identified(&registers, &window);
+            let identified = identified(&registers, &window, &mut flag(interrupted));
             if identified.is_err() && device.can_reset() {
                 // Its DMA must end before the memory is unmapped and reused.
                 let _ = device.reset();
             }
             identified
         };
-        let (data, namespace, depth) = identified.map_err(|error| unsupported(error.to_string()))?;
-        Ok(Drive { registers, data, namespace, depth, mapped_bytes, page_bytes, pages: Some(pages) })
+        let (data, namespace, depth) = identified.map_err(|error| match error {
+            NvmeError::Interrupted => VfioError::Interrupted,
+            error => unsupported(error.to_string()),
+        })?;
+        let pages = Some(pages);
+        Ok(Drive { registers, data, namespace, depth, mapped_bytes, page_bytes, pages, is_running: false })
+    }
+
+    /// The first active namespace.
+    pub(super) const fn namespace(&self) -> Option<Namespace> {
+        self.namespace
     }
 
     /// Limits of plans; `None` without a namespace.
     pub(super) fn limits(&self, cores: u32) -> Option<DriveLimits> {
         let most_bytes = DriveLimits::most_bytes(self.data.most_bytes);
         let (depth, mapped_bytes) = (self.depth, self.mapped_bytes);
-        self.namespace.map(|namespace| DriveLimits { namespace, most_bytes, depth, mapped_bytes, cores })
+        self.namespace.map(|namespace| DriveLimits {
+            namespace,
+            most_bytes,
+            depth,
+            queues: Queues::Own,
+            mapped_bytes,
+            cores,
+        })
     }
 
     /// Facts for questions; `None` without a namespace.
@@ -126,19 +131,11 @@ impl Drive {
 
     /// Model and namespace, in words.
     pub(super) fn summary(&self) -> String {
-        let ControllerData { model, firmware, .. } = &self.data;
         let namespace = self.namespace.map_or_else(
             || "no active namespace, so it answers no question about DMA".to_owned(),
-            |namespace| {
-                let Namespace { id, block_bytes, .. } = namespace;
-                format!(
-                    "namespace {id} of {} in logical blocks of {}",
-                    format_size(namespace.bytes()),
-                    format_size(block_bytes)
-                )
-            },
+            |namespace| namespace.to_string(),
         );
-        format!("NVMe drive {model}, firmware {firmware}, {namespace}")
+        format!("{}, {namespace}", self.data)
     }
 }
 
@@ -162,12 +159,19 @@ fn registers(device: &Arc<VfioDevice>, sysfs: &Device) -> Result<Registers, Stri
 fn identified(
     registers: &Registers,
     memory: &HostWindow<'_>,
+    check: &mut impl FnMut() -> Result<(), NvmeError>,
 ) -> Result<(ControllerData, Option<Namespace>, u32), NvmeError> {
-    let mut controller = Controller::enable(registers, memory, 0)?;
-    let (data, namespace) = controller.identify()?;
-    let depth = controller.create_queues()?;
+    let mut controller = Controller::enable(registers, memory, 0, check)?;
+    let (data, namespace) = controller.identify(check)?;
+    let depth = controller.create_queues(check)?;
     controller.disable()?;
     Ok((data, namespace, depth))
+}
+
+/// A check that ends a wait at the flag.
+fn flag(interrupted: Option<&AtomicBool>) -> impl FnMut() -> Result<(), NvmeError> {
+    let is_set = move || interrupted.is_some_and(|flag| flag.load(Ordering::Relaxed));
+    move || if is_set() { Err(NvmeError::Interrupted) } else { Ok(()) }
 }
 
 impl Bar for Registers {
@@ -199,14 +203,57 @@ impl DmaMemory for HostWindow<'_> {
     }
 }
 
-/// Why reads ended early, for the message.
-type Failure = (NvmeError, Option<Stuck>, &'static str);
+/// The I/O queue pair of an enabled controller, and what its commands need.
+struct OwnQueue<'a> {
+    controller: Controller<'a, Registers, HostWindow<'a>>,
+    window: &'a HostWindow<'a>,
+    registers: &'a Registers,
+    namespace: u32,
+    layout: Layout,
+    name: &'a str,
+    device: &'a VfioDevice,
+    requested: Option<&'a VfioInterrupt>,
+}
+
+impl ReadQueue for OwnQueue<'_> {
+    type Command = Command;
+
+    fn read(&self, first: u64, blocks: u32, at: u64, bytes: u64, place: u64) -> Command {
+        let list = self.layout.lists + place * self.layout.list;
+        Command::read(self.namespace, first, blocks, pointers(self.window, at, bytes, list))
+    }
+
+    #[inline]
+    fn run(
+        &mut self,
+        depth: u32,
+        next: impl FnMut() -> Option<Command>,
+        check: &mut impl FnMut() -> Result<(), NvmeError>,
+    ) -> Result<(), NvmeError> {
+        self.controller.run(depth, next, check)
+    }
+
+    fn waiting_for(&self) -> &'static str {
+        self.controller.waiting_for()
+    }
+
+    /// Fails if the kernel requests the device back (it is being removed, or its driver unbound), or if it is gone.
+    fn check(&self) -> Result<(), MachineError> {
+        let is_requested = self.requested.is_some_and(|request| request.take().unwrap_or(false));
+        let what = match self.registers.check() {
+            _ if is_requested => self.device.requested().to_string(),
+            Err(gone) => gone.to_string(),
+            Ok(()) => return Ok(()),
+        };
+        Err(MachineError::Device { machine: self.name.to_owned(), what })
+    }
+}
 
 impl DriveBench<'_> {
     /// Runs a plan and verifies its bytes.
-    pub(super) fn run(self, plan: &Plan, asked: &DrivePlan, samples: &mut Samples) -> Result<(), MachineError> {
-        let Some(namespace) = self.drive.namespace else { return Ok(()) };
-        let layout = Layout::of(&asked.transfer);
+    pub(super) fn run(self, samples: &mut Samples) -> Result<(), MachineError> {
+        self.check_stopped()?;
+        let layout = Layout::of(&self.reads.asked.transfer);
         let log = FaultLog::from_now(self.log);
         let mut pages = match self.drive.pages.take().filter(|pages| pages.len() >= layout.len) {
             Some(pages) => pages,
@@ -214,19 +261,20 @@ impl DriveBench<'_> {
                 HostPages::new(layout.len).map_err(|error| self.os("allocating the memory to map", error.into()))?
             }
         };
-        fill(&mut pages, layout.window_end, self.seed());
+        self.reads.fill(&mut pages);
         let device = Arc::clone(self.container.device());
         let confirmed = {
             let mapped = HostWindow::map(self.container, &mut pages, layout.len, ADDRESS_BITS);
             let window = mapped.map_err(|error| self.os("mapping memory for DMA", std::io::Error::other(error)))?;
-            let done = self.measured(plan, asked, &layout, namespace, &window, samples);
-            if done.is_err() && device.can_reset() {
+            let done = self.measured(layout, &window, samples);
+            if done.is_err() {
                 // A read may still be going on: it must end before its memory is unmapped and reused.
-                let _ = device.reset();
+                let is_reset = device.can_reset() && device.reset().is_ok();
+                self.drive.is_running = !is_reset && !is_stopped(&self.drive.registers);
             }
             done
         };
-        let confirmed = confirmed.and_then(|confirmed| self.beside(plan, &asked.transfer, &pages).map(|()| confirmed));
+        let confirmed = confirmed.and_then(|confirmed| self.reads.check_beside(&pages).map(|()| confirmed));
         let is_complete = confirmed.as_ref().is_ok_and(|bytes| bytes.confirmed_bytes == bytes.claimed_bytes);
         let mut faults = log.faults_of(device.address());
         if !is_complete && faults.is_empty() {
@@ -240,7 +288,7 @@ impl DriveBench<'_> {
             return Err(self.device_error(format!(
                 "{}: the IOMMU has blocked {count} of its DMA requests; the kernel reports: {first}; the firmware of the drive is at \
                  fault",
-                self.name
+                self.reads.name
             )));
         }
         samples.confirmed = Some(confirmed.map_err(|error| match (error, device.check()) {
@@ -251,12 +299,13 @@ impl DriveBench<'_> {
     }
 
     /// Reads logical blocks from the byte `from` of the namespace on to `to`, by the commands of a plan, and times nothing.
-    pub(super) fn read(self, plan: &Plan, asked: &DrivePlan, from: u64, to: &mut [u8]) -> Result<(), MachineError> {
-        let Some(namespace) = self.drive.namespace else { return Ok(()) };
+    pub(super) fn read(self, from: u64, to: &mut [u8]) -> Result<(), MachineError> {
+        self.check_stopped()?;
+        let Reads { plan, asked, namespace, name, .. } = self.reads;
         let (transfer, layout) = (asked.transfer, Layout::of(&asked.transfer));
         let (bytes, block) = (transfer.bytes, namespace.block_bytes);
         if !from.is_multiple_of(block) || !(to.len() as u64).is_multiple_of(bytes) {
-            let what = format!("{}: {} B at {from} are no whole reads of {bytes} B at a block", self.name, to.len());
+            let what = format!("{name}: {} B at {from} are no whole reads of {bytes} B at a block", to.len());
             return Err(self.device_error(what));
         }
         let mut pages = HostPages::new(layout.len).map_err(|error| self.os("allocating memory", error.into()))?;
@@ -264,186 +313,74 @@ impl DriveBench<'_> {
             .map_err(|error| self.os("mapping memory for DMA", std::io::Error::other(error)))?;
         let master = BusMaster::enable(Arc::clone(self.container.device()));
         let _master = master.map_err(|error| self.os("enabling bus mastering", error))?;
-        let failed = |error: NvmeError| self.failed((error, None, ""), plan.timeout);
-        let mut controller = Controller::enable(&self.drive.registers, &window, layout.queues).map_err(failed)?;
-        controller.create_queues().map_err(failed)?;
-        let mut commands = (0..transfer.count).map(|nth| {
-            let data = pointers(&window, nth * bytes, bytes, layout.lists + nth * layout.list);
-            Command::read(namespace.id, (from + nth * bytes) / block, (bytes / block) as u32, data)
-        });
-        let done = self.reads(&mut controller, asked.depth, plan.timeout, || commands.next());
-        done.map_err(|failure| self.failed(failure, plan.timeout))?;
-        controller.disable().map_err(failed)?;
+        let mut queue = self.queue(layout, &window)?;
+        let blocks = (bytes / block) as u32;
+        let read = |nth: u64| queue.read((from + nth * bytes) / block, blocks, nth * bytes, bytes, nth);
+        let commands: Vec<Command> = (0..transfer.count).map(read).collect();
+        let mut commands = commands.into_iter();
+        let done = self.reads.commands(&mut queue, asked.depth, plan.timeout, || commands.next());
+        done.map_err(|failure| self.reads.failed(failure, plan.timeout))?;
+        self.disabled(queue)?;
         window.read(0, to);
         Ok(())
     }
 
-    /// Seed of the bytes in the window before the run.
-    const fn seed(&self) -> u64 {
-        2 * self.number
+    /// Enables the controller, and creates its queues.
+    fn queue<'a>(&'a self, layout: Layout, window: &'a HostWindow<'a>) -> Result<OwnQueue<'a>, MachineError> {
+        let failed = |error: NvmeError| self.reads.failed((error, ""), self.reads.plan.timeout);
+        let registers = &self.drive.registers;
+        let mut check = flag(Some(self.reads.interrupted));
+        let mut controller = Controller::enable(registers, window, layout.queues, &mut check).map_err(failed)?;
+        controller.create_queues(&mut check).map_err(failed)?;
+        Ok(OwnQueue {
+            controller,
+            window,
+            registers,
+            namespace: self.reads.namespace.id,
+            layout,
+            name: self.reads.name,
+            device: self.container.device(),
+            requested: self.requested,
+        })
     }
 
-    /// Enables the controller, samples, and reads the blocks of the last iteration once more; compares both.
+    fn disabled(&self, queue: OwnQueue<'_>) -> Result<(), MachineError> {
+        queue.controller.disable().map_err(|error| self.reads.failed((error, ""), self.reads.plan.timeout))
+    }
+
+    /// Enables the controller, samples, and compares the bytes.
     fn measured(
         &self,
-        plan: &Plan,
-        asked: &DrivePlan,
-        layout: &Layout,
-        namespace: Namespace,
+        layout: Layout,
         window: &HostWindow<'_>,
         samples: &mut Samples,
     ) -> Result<Confirmed, MachineError> {
         let master = BusMaster::enable(Arc::clone(self.container.device()));
         let _master = master.map_err(|error| self.os("enabling bus mastering", error))?;
-        let failed = |error: NvmeError| self.failed((error, None, ""), plan.timeout);
-        let controller = Controller::enable(&self.drive.registers, window, layout.queues).map_err(failed)?;
-        let controller = RefCell::new(controller);
-        controller.borrow_mut().create_queues().map_err(failed)?;
-        let Transfer { bytes, count, window: places, .. } = asked.transfer;
-        let blocks = (bytes / namespace.block_bytes) as u32;
-        // Each place of the window has blocks of its own, as far as the namespace reaches.
-        let pieces = namespace.blocks / u64::from(blocks);
-        let first_block = |nth: u64| nth % places.places(bytes) % pieces * u64::from(blocks);
-        let read = |nth: u64, to: [u64; 2]| Command::read(namespace.id, first_block(nth), blocks, to);
-        let reads: Vec<Command> = (0..places.places(bytes))
-            .map(|place| {
-                let at = places.offset + place * places.step(bytes);
-                read(place, pointers(window, at, bytes, layout.lists + place * layout.list))
-            })
-            .collect();
-        let index = |nth: u64| (places.place(nth, bytes) - places.offset) / places.step(bytes);
-        let once = |command: Command| {
-            let mut once = Some(command);
-            // As long as Linux waits for a command: a Flush may have to empty a cache.
-            let longest = plan.timeout.max(Ticks::whole_ns(30_000_000_000));
-            let done = self.reads(&mut controller.borrow_mut(), 1, longest, || once.take());
-            done.map_err(|failure| self.failed(failure, plan.timeout))
-        };
-        once(Command::flush(namespace.id))?;
+        let mut queue = self.queue(layout, window)?;
+        self.reads.once(&mut queue, Command::flush(self.reads.namespace.id))?;
+        let confirmed = self.reads.measured(&mut queue, window.memory(), samples)?;
+        self.disabled(queue)?;
+        Ok(confirmed)
+    }
 
-        let run = Run {
-            machine: self.name,
-            timer: self.timer,
-            plan,
-            cpu: self.cpu,
-            company: Company::Device,
-            passes_per_check: 1,
-            delivery: Delivery::Drained,
-            interrupted: self.interrupted,
-            numbering: Numbering::EndingWith(self.number),
-        };
-        let take = |limits: &Limits<'_>, first: u64, passes: u64| -> Result<Stamps, MachineError> {
-            self.check_requested()?;
-            let failure = Cell::new(None);
-            let mut nth = 0;
-            let mut controller = controller.borrow_mut();
-            // All iterations are one stream, as in the simulation: the queue would run empty between them.
-            let end = passes * count;
-            let stamps = timed(limits, first, 1, |_| {
-                let next = || {
-                    let command = (nth < end).then(|| reads.get(index(nth) as usize).copied()).flatten();
-                    nth += 1;
-                    command
-                };
-                let done = self.reads(&mut controller, asked.depth, plan.timeout, next);
-                done.map_err(|why| {
-                    failure.set(Some(why));
-                    Errno::IO
-                })
-            });
-            self.drive.registers.check().map_err(|error| self.device_error(error.to_string()))?;
-            failure.get().map_or(Ok(stamps), |failure| Err(self.failed(failure, plan.timeout)))
-        };
-        run.take(samples, "reading from the drive", || {}, take)?;
-
-        let transfers = plan.passes * count;
-        let last: BTreeSet<u64> = (transfers.saturating_sub(count)..transfers).map(index).collect();
-        let scratch = layout.lists + places.places(bytes) * layout.list;
-        let to = pointers(window, layout.scratch, bytes, scratch);
-        let (mut meant, mut found) = (vec![0; bytes as usize], vec![0; bytes as usize]);
-        let mut confirmed_bytes = 0;
-        for place in &last {
-            for word in (layout.scratch..layout.scratch + bytes).step_by(8) {
-                window.store_word(word, POISON);
-            }
-            once(read(*place, to))?;
-            window.read(layout.scratch, &mut meant);
-            window.read(places.offset + place * places.step(bytes), &mut found);
-            confirmed_bytes += pattern::equal_bytes(&found, &meant);
+    /// Fails if the controller was not stopped after an earlier run.
+    fn check_stopped(&self) -> Result<(), MachineError> {
+        if !self.drive.is_running {
+            return Ok(());
         }
-        controller.into_inner().disable().map_err(failed)?;
-        Ok(Confirmed { claimed_bytes: bytes * last.len() as u64, confirmed_bytes })
-    }
-
-    /// Runs commands, until the plan's timeout or an interruption.
-    #[inline]
-    fn reads(
-        &self,
-        controller: &mut Controller<'_, Registers, HostWindow<'_>>,
-        depth: u32,
-        timeout: Ticks,
-        next: impl FnMut() -> Option<Command>,
-    ) -> Result<(), Failure> {
-        let end = stamp_before().saturating_add(self.timer.cycles(timeout));
-        let deadline = Deadline { interrupted: self.interrupted, end };
-        let mut stuck = None;
-        let mut check = || {
-            deadline.check(stamp_before()).map_err(|why| {
-                stuck = Some(why);
-                NvmeError::Ended
-            })
-        };
-        let done = controller.run(depth, next, &mut check);
-        done.map_err(|error| (error, stuck, controller.waiting_for()))
-    }
-
-    /// Fails if the kernel requests the device back: it is being removed, or its driver unbound.
-    fn check_requested(&self) -> Result<(), MachineError> {
-        let is_requested = self.requested.is_some_and(|request| request.take().unwrap_or(false));
-        if is_requested { Err(self.device_error(self.container.device().requested().to_string())) } else { Ok(()) }
-    }
-
-    /// Fails if bytes of the window beside the transfers have changed.
-    fn beside(&self, plan: &Plan, transfer: &Transfer, pages: &HostPages) -> Result<(), MachineError> {
-        let Transfer { bytes, count, window, .. } = *transfer;
-        let longest = plan.passes.max(plan.warmup_passes) * count;
-        let distinct = if window.pattern.is_random() { longest } else { longest.min(window.places(bytes)) };
-        let touched: BTreeSet<u64> = (0..distinct).map(|nth| window.place(nth, bytes)).collect();
-        let mut from = 0;
-        for at in touched.into_iter().chain([Layout::of(transfer).window_end]) {
-            if let Some(changed) = changed(pages, from, at, self.seed()) {
-                return Err(self.device_error(format!(
-                    "{}: the drive has changed the byte at offset {changed} of the host memory, which is outside of every read: its \
-                     firmware is at fault",
-                    self.name
-                )));
-            }
-            from = at + bytes;
-        }
-        Ok(())
-    }
-
-    fn failed(&self, (error, stuck, command): Failure, timeout: Ticks) -> MachineError {
-        let machine = self.name.to_owned();
-        match (error, stuck) {
-            (NvmeError::Ended, Some(Stuck::Interrupted)) => MachineError::Interrupted { machine },
-            (NvmeError::Ended, _) => {
-                let waiting_for = format!("the completion of the command {command}");
-                MachineError::Timeout { machine, after: timeout, waiting_for }
-            }
-            (NvmeError::Os(error), _) => self.os("accessing a register of the drive", error.into()),
-            (error, _) => self.device_error(format!("{}: {error}", self.name)),
-        }
+        Err(self.device_error(format!(
+            "{}: the controller could not be stopped after an error, and cannot be reset, so it may still write to memory: \
+             power-cycle the drive",
+            self.reads.name
+        )))
     }
 
     fn device_error(&self, what: String) -> MachineError {
-        MachineError::Device { machine: self.name.to_owned(), what }
+        MachineError::Device { machine: self.reads.name.to_owned(), what }
     }
 
     fn os(&self, doing: &'static str, source: std::io::Error) -> MachineError {
-        MachineError::Os { machine: self.name.to_owned(), doing, source }
+        MachineError::Os { machine: self.reads.name.to_owned(), doing, source }
     }
 }
-
-/// The bytes of the place for verification before a read.
-const POISON: u64 = 0xdead_10cc_dead_10cc;

@@ -91,6 +91,9 @@ pub enum VfioError {
         /// File.
         path: PathBuf,
     },
+    /// The drive was being identified when the run was interrupted.
+    #[error("interrupted")]
+    Interrupted,
     /// The operating system refused.
     #[error("{device}: {doing} {}: {source}", path.display())]
     Os {

@@ -3,105 +3,13 @@
 #![allow(unsafe_code)]
 
 use super::{Container, Iommu};
-use crate::linux_sysfs::access;
+use crate::host_pages::{HUGE, HostPages};
 use lanemark_dma::{
     Align, Buffer, Device, Domain, FreeList, Hints, Invalidation, MapRequest, Mapping, Permission, Region, Space,
 };
-use lanemark_units::{HostVirt, Iova, Ticks};
-use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use lanemark_units::{Iova, Ticks};
 use std::error::Error;
-use std::ptr::{self, NonNull};
 use std::sync::Arc;
-
-/// Bytes of a page, and of a huge page.
-const PAGE: u64 = 4096;
-const HUGE: u64 = 2 << 20;
-
-/// Memory of this process for DMA, in whole pages.
-#[derive(Debug)]
-pub(super) struct HostPages {
-    start: NonNull<u8>,
-    len: usize,
-    page_bytes: u64,
-}
-
-// SAFETY: the pages own their mapping, and mappings belong to the process, not to a thread.
-unsafe impl Send for HostPages {}
-
-impl HostPages {
-    /// Allocates `len` bytes, in pages of 2 MiB if the system has reserved enough of them (`vm.nr_hugepages`).
-    pub(super) fn new(len: u64) -> Result<HostPages, Errno> {
-        HostPages::of(len.next_multiple_of(HUGE), MapFlags::HUGETLB | MapFlags::HUGE_2MB, HUGE)
-            .or_else(|_| HostPages::of(len.next_multiple_of(PAGE), MapFlags::empty(), PAGE))
-    }
-
-    fn of(len: u64, more: MapFlags, page_bytes: u64) -> Result<HostPages, Errno> {
-        let flags = MapFlags::PRIVATE | MapFlags::POPULATE | more;
-        let len = len as usize;
-        // SAFETY: the kernel chooses the address, so no existing mapping is replaced.
-        let start = unsafe { mmap_anonymous(ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, flags) }?;
-        Ok(HostPages { start: NonNull::new(start.cast()).ok_or(Errno::NOMEM)?, len, page_bytes })
-    }
-
-    /// Page size.
-    pub(super) const fn page_bytes(&self) -> u64 {
-        self.page_bytes
-    }
-
-    pub(super) const fn len(&self) -> u64 {
-        self.len as u64
-    }
-
-    fn address(&self) -> HostVirt {
-        HostVirt(self.start.as_ptr().addr() as u64)
-    }
-
-    /// Copies `bytes` to `offset`.
-    pub(super) fn write(&mut self, offset: u64, bytes: &[u8]) {
-        let at = self.within(offset, bytes.len());
-        // SAFETY: the bytes are within the mapping, and no reference to it exists.
-        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len()) };
-    }
-
-    /// Copies the bytes at `offset` to `bytes`. A device may have written them.
-    pub(super) fn read(&self, offset: u64, bytes: &mut [u8]) {
-        let at = self.within(offset, bytes.len());
-        // SAFETY: as for `write`; the device has finished its transfers.
-        unsafe { ptr::copy_nonoverlapping(at, bytes.as_mut_ptr(), bytes.len()) };
-    }
-
-    /// Loads 8 B at a multiple of 8, which a device may write at any time.
-    #[inline]
-    pub(super) fn load_word(&self, offset: u64) -> u64 {
-        let at = self.within(offset / 8 * 8, 8);
-        // SAFETY: the bytes are within the mapping and aligned.
-        unsafe { access::load(at, 8) }
-    }
-
-    /// Stores 8 B at a multiple of 8, which a device may read at any time.
-    #[inline]
-    pub(super) fn store_word(&self, offset: u64, value: u64) {
-        let at = self.within(offset / 8 * 8, 8);
-        // SAFETY: as for `load_word`; no reference to the bytes exists.
-        unsafe { access::store(at, 8, value) };
-    }
-
-    /// Pointer to `len` bytes at `offset`.
-    fn within(&self, offset: u64, len: usize) -> *mut u8 {
-        let is_inside = offset.checked_add(len as u64).is_some_and(|end| end <= self.len());
-        assert!(is_inside, "{len} B at {offset} of {} B", self.len);
-        self.start.as_ptr().wrapping_add(offset as usize)
-    }
-}
-
-impl Drop for HostPages {
-    fn drop(&mut self) {
-        // SAFETY: the range is the one mapped in `of`; a DMA mapping of it is removed first.
-        let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.len) };
-        debug_assert!(unmapped.is_ok(), "munmap of our own mapping: {unmapped:?}");
-    }
-}
 
 /// Pages that a device can read and write, until dropped.
 pub(super) struct HostWindow<'a> {
@@ -129,8 +37,8 @@ impl HostWindow<'_> {
         let iommu = unsafe { Iommu::new(Arc::clone(container)) };
         let mut domain = Domain::new("dma", FreeList::new(space), iommu, Invalidation::Strict)?;
         let device: Device = domain.attach("the engine")?;
-        let align = if pages.page_bytes == HUGE { Align::MIB_2 } else { Align::PAGE };
-        let len = len.next_multiple_of(pages.page_bytes).min(pages.len());
+        let align = if pages.page_bytes() == HUGE { Align::MIB_2 } else { Align::PAGE };
+        let len = len.next_multiple_of(pages.page_bytes()).min(pages.len());
         let request = MapRequest::new(device, Permission::ReadWrite).hints(Hints::ONE_PIECE).aligned(align);
         let mapping = domain.map(&mut Buffer::new(pages.address(), len), request, Ticks::ZERO)?;
         Ok(HostWindow { pages, domain, mapping })
@@ -162,6 +70,11 @@ impl HostWindow<'_> {
     /// As [`HostPages::read`].
     pub(super) fn read(&self, offset: u64, bytes: &mut [u8]) {
         self.pages.read(offset, bytes);
+    }
+
+    /// The memory, while a device may write to it.
+    pub(super) fn memory(&self) -> &HostPages {
+        self.pages
     }
 
     /// The memory.

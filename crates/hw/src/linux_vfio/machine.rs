@@ -2,14 +2,15 @@
 
 use super::bars::DeviceBars;
 use super::dma_plan::{self, DmaPlan};
-use super::drive::{Drive, DriveBench};
-use super::drive_plan::{self, DrivePlan};
+use super::drive::{self, Drive, DriveBench};
 use super::engine::EngineDriver;
-use super::host_window::{HostPages, HostWindow};
+use super::host_window::HostWindow;
 use super::transfers::Bench;
 use super::{Container, Iommu, VfioError, VfioInterrupt, VfioOptions};
+use crate::host_pages::HostPages;
 use crate::linux_sysfs::{Address, Attachment, BarFiles, CardMachine, Mapping, System};
 use crate::map_unmap::{mapper_by, refused};
+use crate::nvme::{DriveLimits, DrivePlan, Reads, reads_of, whole};
 use crate::x86::buffer::Buffer;
 use crate::x86::cpu::Cpu;
 use crate::x86::disturbance::Company;
@@ -68,6 +69,8 @@ pub struct VfioMachine {
     engine: Option<DmaEngine>,
     /// The device as an NVMe drive, if it is one and no device file describes it.
     drive: Option<Drive>,
+    /// Why an NVMe drive could not be identified.
+    unidentified: Option<String>,
     /// The kernel's request to give the device back, if it can signal one.
     requested: Option<VfioInterrupt>,
     /// The kernel's log.
@@ -109,7 +112,13 @@ impl VfioMachine {
         let engine =
             options.file.map(|file| DmaEngine::open(&container, &attachment, file, timer)).transpose()?.flatten();
         let is_drive = options.is_drive(system, device);
-        let drive = is_drive.then(|| Drive::open(&container, &attachment.device, MAPPED)).transpose()?;
+        let open_drive = || Drive::open(&container, &attachment.device, MAPPED, options.interrupted);
+        // A drive that cannot be identified still maps memory, and has BARs.
+        let (drive, unidentified) = match is_drive.then(open_drive).transpose() {
+            Ok(drive) => (drive, None),
+            Err(VfioError::Interrupted) => return Err(VfioError::Interrupted),
+            Err(error) => (None, Some(error.to_string())),
+        };
         let has_ranges = !attachment.places.is_empty();
         let card = has_ranges.then(|| {
             let files: Arc<dyn BarFiles> = Arc::new(DeviceBars(Arc::clone(opened)));
@@ -125,6 +134,10 @@ impl VfioMachine {
             facts.summary.push_str("; registers of the engine by system calls, because their pages cannot be mapped");
         }
         facts.dma = engine.as_ref().map(DmaEngine::facts).or_else(|| drive.as_ref()?.facts());
+        if let Some(because) = &unidentified {
+            facts.dma = Some(drive::facts(MAPPED, PAGE as u64, 1));
+            facts.summary = format!("NVMe drive that could not be identified ({because}); {}", facts.summary);
+        }
         if let Some(drive) = &drive {
             facts.summary = format!("{}; {}", drive.summary(), facts.summary);
         }
@@ -138,6 +151,7 @@ impl VfioMachine {
             card,
             engine,
             drive,
+            unidentified,
             requested,
             log: system.path("dev/kmsg"),
             container,
@@ -185,13 +199,13 @@ impl VfioMachine {
         bytes: &mut [u8],
     ) -> Result<(), MachineError> {
         self.check_device()?;
-        let plan = drive_plan::whole(command_bytes, bytes.len() as u64, depth);
+        let plan = whole(command_bytes, bytes.len() as u64, depth);
         let asked = self.reads(&plan).unwrap_or_else(|| {
             Err(Refusal::new("a read of a drive", "it is no NVMe drive, or has no active namespace"))
         });
         let asked = asked.map_err(|refusal| refusal.into_error(&self.facts))?;
         self.runs += 1;
-        self.with_drive(&asked, |bench| bench.read(&plan, &asked, from, bytes))
+        self.with_drive(&plan, asked, |bench| bench.read(from, bytes))
     }
 
     /// Limits of plans; an ioctl takes microseconds.
@@ -231,7 +245,12 @@ impl VfioMachine {
 
     /// The reads of a drive that a plan asks for; `None` for other work, and without a drive that has a namespace.
     fn reads(&self, plan: &Plan) -> Option<Result<DrivePlan, Refusal>> {
-        drive_plan::of(plan, &self.drive.as_ref()?.limits(self.facts.cores)?)
+        if let Some(because) = &self.unidentified {
+            let any = DriveLimits::unidentified(MAPPED, self.facts.cores);
+            let refused = || Refusal::new("reads of the drive", format!("it could not be identified: {because}"));
+            return reads_of(plan, &any).map(|asked| asked.and_then(|_| Err(refused())));
+        }
+        reads_of(plan, &self.drive.as_ref()?.limits(self.facts.cores)?)
     }
 
     /// Whether a plan maps memory.
@@ -272,22 +291,25 @@ impl VfioMachine {
     /// Runs `then` with the parts of this machine that reads of the drive need.
     fn with_drive(
         &mut self,
-        asked: &DrivePlan,
+        plan: &Plan,
+        asked: DrivePlan,
         then: impl FnOnce(DriveBench<'_>) -> Result<(), MachineError>,
     ) -> Result<(), MachineError> {
         let VfioMachine { facts, cpus, timer, container, drive, requested, log, interrupted, runs, .. } = self;
-        let Some(drive) = drive else { return Ok(()) };
-        then(DriveBench {
+        let Some((drive, namespace)) = drive.as_mut().and_then(|drive| drive.namespace().map(|of| (drive, of))) else {
+            return Ok(());
+        };
+        let reads = Reads {
             name: &facts.name,
-            container,
-            drive,
             cpu: cpus.get(asked.core as usize).copied().unwrap_or_default(),
             timer: *timer,
             interrupted,
-            requested: requested.as_ref(),
-            log,
             number: *runs,
-        })
+            plan,
+            asked,
+            namespace,
+        };
+        then(DriveBench { reads, container, drive, requested: requested.as_ref(), log })
     }
 
     /// Memory of `bytes` bytes, in whole pages.
@@ -347,7 +369,7 @@ impl Machine for VfioMachine {
             let begun = stamp_before();
             self.check_device()?;
             self.runs += 1;
-            self.with_drive(&asked, |bench| bench.run(plan, &asked, samples))?;
+            self.with_drive(plan, asked, |bench| bench.run(samples))?;
             samples.spent = self.timer.ticks(stamp_before().saturating_sub(begun));
             return Ok(());
         }

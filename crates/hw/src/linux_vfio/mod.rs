@@ -24,7 +24,7 @@
 //! | `machine` | [`VfioMachine`] |
 //! | `dma_plan`, `transfers` | plans with DMA: what an engine can do, and its run |
 //! | `engine`, `registers` | the engine of a device file, and accesses to its registers |
-//! | `drive_plan`, `drive` | the same of an NVMe drive, by [`nvme`](crate::nvme) |
+//! | `drive` | reads of an NVMe drive, by [`nvme`](crate::nvme) |
 //! | `host_window` | host memory mapped for a device |
 //! | `faults` | DMA faults in the kernel's log |
 //! | `rehearsal` | dry run |
@@ -42,8 +42,6 @@ mod device;
 mod dma_plan;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod drive;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod drive_plan;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod engine;
 mod error;

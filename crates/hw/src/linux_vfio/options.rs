@@ -4,6 +4,7 @@ use super::{DRIVER, VfioError};
 use crate::linux_sysfs::{Address, Attachment, Consent, Device, Range, System};
 use crate::pci_driver::PciFunction;
 use lanemark_devices::{DeviceFile, Identifiers};
+use std::sync::atomic::AtomicBool;
 
 /// Class code of an NVMe I/O controller. Source: PCI Code and ID Assignment Specification 1.11, 1.9.
 #[cfg(target_arch = "x86_64")]
@@ -18,6 +19,8 @@ pub struct VfioOptions<'a> {
     pub file: Option<&'a DeviceFile>,
     /// Whether timings are not meaningful.
     pub is_emulated: bool,
+    /// Flag that ends the identification of an NVMe drive.
+    pub interrupted: Option<&'a AtomicBool>,
 }
 
 impl VfioOptions<'_> {

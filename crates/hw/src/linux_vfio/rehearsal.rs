@@ -3,20 +3,21 @@
 use super::bars::RehearsedBars;
 use super::dma_plan::{self, DmaPlan};
 use super::drive;
-use super::drive_plan::{self, DriveLimits, DrivePlan};
 use super::machine::{MAPPED, facts_without_device};
 use super::{VfioError, VfioOptions};
+use crate::lines::Lines;
 use crate::linux_sysfs::{Address, BarFiles, Notes, Rehearsal, System};
+use crate::nvme::{DriveLimits, DrivePlan, reads_of};
 use crate::pci_driver::PciFunction;
 use crate::x86::cpu::Cpu;
 use crate::x86::pin::allowed_cpus;
 use crate::x86::refusal::Refusal;
 use lanemark_devices::{DeviceFile, Engine, Interrupt, InterruptKind};
 use lanemark_machine::{
-    Completion, DmaFacts, Facts, Machine, MachineError, Operation, Plan, Sample, Samples, Task, Unsupported, Verb,
+    Completion, DmaFacts, Facts, Machine, MachineError, Operation, Plan, Samples, Task, Unsupported, Verb,
 };
-use lanemark_units::{Ticks, format_size};
-use std::sync::{Arc, Mutex, PoisonError};
+use lanemark_units::format_size;
+use std::sync::Arc;
 
 /// Dry run of a [`VfioMachine`](super::VfioMachine): opens no device file, and records what each plan would do.
 #[derive(Debug)]
@@ -34,30 +35,20 @@ pub struct VfioRehearsal {
 #[derive(Clone, Debug, Default)]
 pub struct VfioNotes {
     touches: Option<Notes>,
-    lines: Arc<Mutex<Vec<String>>>,
+    lines: Lines,
 }
 
 impl VfioNotes {
     /// Removes and returns the sentences since the last call.
     #[must_use]
     pub fn take(&self) -> Vec<String> {
-        let lines = std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner));
+        let lines = self.lines.take();
         let touches = self.touches.iter().flat_map(Notes::take).map(|touch| touch.to_string());
         lines.into_iter().chain(touches).collect()
-    }
-
-    fn add(&self, line: String) {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        if !lines.contains(&line) {
-            lines.push(line);
-        }
     }
 }
 
 impl VfioRehearsal {
-    /// Duration of every sample.
-    const SAMPLE: Ticks = Ticks::whole_ns(1_000_000);
-
     /// Creates a dry run; `is_bound` tells whether the device will be bound to `vfio-pci` before the run.
     ///
     /// # Errors
@@ -90,7 +81,7 @@ impl VfioRehearsal {
         let dma = engine.map(|_| DmaFacts::of_register_engine(MAPPED, 4096));
         facts.dma = dma.or_else(|| drive.map(|limits| drive::facts(MAPPED, 4096, limits.depth)));
         let touches = ranges.as_ref().map(Rehearsal::notes);
-        let lines = VfioNotes { touches, lines: Arc::default() };
+        let lines = VfioNotes { touches, lines: Lines::default() };
         let mut summary = summary(&path, options.file);
         summary.extend(drive.map(drive_summary).into_iter().flatten());
         Ok(VfioRehearsal { facts, ranges, engine, drive, lines, summary })
@@ -115,7 +106,7 @@ impl VfioRehearsal {
     }
 
     fn reads(&self, plan: &Plan) -> Option<Result<DrivePlan, Refusal>> {
-        drive_plan::of(plan, self.drive.as_ref()?)
+        reads_of(plan, self.drive.as_ref()?)
     }
 
     fn dma(&self, plan: &Plan) -> Option<Result<DmaPlan, Refusal>> {
@@ -210,24 +201,14 @@ impl Machine for VfioRehearsal {
         if let (None, None, None, Some(ranges)) = (&reads, &dma, map_unmap(plan), &mut self.ranges) {
             return ranges.run(plan, samples);
         }
-        samples.clear();
-        while samples.wants_more() {
-            samples.keep(Sample { issue: Self::SAMPLE, delivered: Self::SAMPLE }, None);
-        }
-        if let Some(DrivePlan { transfer, depth, .. }) = reads {
-            let (from, to) = (transfer.window.offset, transfer.window.offset + transfer.window.len.max(transfer.bytes));
-            self.lines.add(format!(
-                "reads of the drive: {} x {} per iteration, at most {depth} outstanding, to offsets {from:#x} to {:#x} of the mapped \
-                 memory; each block is read once more at the end, and compared",
-                transfer.count,
-                format_size(transfer.bytes),
-                to - 1
-            ));
+        Lines::sampled(samples);
+        if let Some(reads) = reads {
+            self.lines.lines.add(reads.to_string());
         } else if let Some(DmaPlan { transfer, completion, .. }) = dma {
             let by = if completion == Completion::Interrupt { "the end by interrupt" } else { "the end by polling" };
             let (from, to) = (transfer.window.offset, transfer.window.offset + transfer.window.len.max(transfer.bytes));
             let direction = if transfer.verb == Verb::Load { "from" } else { "to" };
-            self.lines.add(format!(
+            self.lines.lines.add(format!(
                 "DMA {direction} host memory: {} x {} per iteration, at offsets {from:#x} to {:#x} of the mapped memory; {by}",
                 transfer.count,
                 format_size(transfer.bytes),
@@ -236,7 +217,7 @@ impl Machine for VfioRehearsal {
         } else if let Some(asked) = map_unmap(plan) {
             let Operation::MapUnmap(asked) = asked else { return Ok(()) };
             let size = format_size(asked.bytes);
-            self.lines.add(format!(
+            self.lines.lines.add(format!(
                 "maps {size} of host memory and unmaps it, {} times per iteration: {}",
                 asked.pairs, asked.means
             ));

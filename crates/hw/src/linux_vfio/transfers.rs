@@ -4,8 +4,9 @@ use super::device::BusMaster;
 use super::dma_plan::DmaPlan;
 use super::engine::{Deadline, EngineDriver, Job, Stuck};
 use super::faults::FaultLog;
-use super::host_window::{HostPages, HostWindow};
+use super::host_window::HostWindow;
 use super::{Container, VfioInterrupt};
+use crate::host_pages::{HostPages, changed_beside, fill, filled};
 use crate::x86::disturbance::Company;
 use crate::x86::pattern;
 use crate::x86::run::{Numbering, Run};
@@ -250,19 +251,13 @@ impl Bench<'_> {
             pattern::equal_bytes(&found, &data)
         });
         let confirmed = Confirmed { claimed_bytes: bytes * last.len() as u64, confirmed_bytes: equal.sum() };
-        let longest = transfers.max(plan.warmup_passes * count);
-        let distinct = if window.pattern.is_random() { longest } else { longest.min(window.places(bytes)) };
-        let touched: BTreeSet<u64> = (0..distinct).map(place).collect();
-        let mut from = 0;
-        for at in touched.into_iter().chain([Layout::of(transfer, 0).window_end]) {
-            if let Some(changed) = changed(pages, from, at, self.seed()) {
-                return Err(self.device_error(format!(
-                    "{}: DMA has changed the byte at offset {changed} of the host memory, which is outside of every transfer: check \
-                     count_register and the commands of the device file",
-                    self.name
-                )));
-            }
-            from = at + bytes;
+        let end = Layout::of(transfer, 0).window_end;
+        if let Some(changed) = changed_beside(pages, plan, transfer, end, self.seed()) {
+            return Err(self.device_error(format!(
+                "{}: DMA has changed the byte at offset {changed} of the host memory, which is outside of every transfer: check \
+                 count_register and the commands of the device file",
+                self.name
+            )));
         }
         Ok(Some(confirmed))
     }
@@ -286,81 +281,6 @@ impl Bench<'_> {
             Stuck::Plan => MachineError::Timeout { machine, after: timeout, waiting_for: stuck.to_string() },
             Stuck::Interrupted => MachineError::Interrupted { machine },
             Stuck::Os(error) => self.os("starting DMA", error.into()),
-        }
-    }
-}
-
-/// Bytes that are filled or compared at once.
-const CHUNK: u64 = 4096;
-
-/// Fills the memory up to `len` with data that differ from run to run and from chunk to chunk.
-pub(super) fn fill(pages: &mut HostPages, len: u64, seed: u64) {
-    let mut chunk = vec![0; CHUNK as usize];
-    for at in (0..len).step_by(CHUNK as usize) {
-        pattern::fill(&mut chunk, chunk_seed(seed, at));
-        pages.write(at, &chunk[..CHUNK.min(len - at) as usize]);
-    }
-}
-
-const fn chunk_seed(seed: u64, at: u64) -> u64 {
-    seed.wrapping_shl(20).wrapping_add(at / CHUNK)
-}
-
-/// The bytes at `at` after [`fill`].
-fn filled(at: u64, len: u64, seed: u64) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(len as usize);
-    let mut chunk = vec![0; CHUNK as usize];
-    let mut next = at;
-    while next < at + len {
-        pattern::fill(&mut chunk, chunk_seed(seed, next));
-        let within = (next % CHUNK) as usize;
-        let count = (CHUNK - next % CHUNK).min(at + len - next);
-        bytes.extend(&chunk[within..within + count as usize]);
-        next += count;
-    }
-    bytes
-}
-
-/// Offset of the first byte from `from` to `to` that differs from those of [`fill`].
-pub(super) fn changed(pages: &HostPages, from: u64, to: u64, seed: u64) -> Option<u64> {
-    let mut next = from;
-    while next < to {
-        let count = CHUNK.min(to - next);
-        let (meant, mut found) = (filled(next, count, seed), vec![0; count as usize]);
-        pages.read(next, &mut found);
-        if let Some(place) = meant.iter().zip(&found).position(|(meant, found)| meant != found) {
-            return Some(next + place as u64);
-        }
-        next += count;
-    }
-    None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_byte_beside_the_transfers_that_differs_is_found() {
-        let mut pages = HostPages::new(3 * PAGE).unwrap();
-        fill(&mut pages, 9000, 6);
-        assert_eq!(changed(&pages, 0, 9000, 6), None);
-        assert_ne!(changed(&pages, 0, 9000, 8), None, "another run has other bytes");
-        let mut byte = [0];
-        pages.read(8191, &mut byte);
-        pages.write(8191, &[!byte[0]]);
-        assert_eq!(changed(&pages, 100, 9000, 6), Some(8191));
-        assert_eq!((changed(&pages, 100, 8191, 6), changed(&pages, 8192, 9000, 6)), (None, None));
-    }
-
-    #[test]
-    fn filled_bytes_are_those_of_the_memory_at_any_offset() {
-        let mut pages = HostPages::new(3 * PAGE).unwrap();
-        fill(&mut pages, 3 * PAGE, 2);
-        for (at, len) in [(0, 64), (4090, 12), (1, 8192), (8191, 1)] {
-            let mut found = vec![0; len as usize];
-            pages.read(at, &mut found);
-            assert_eq!(found, filled(at, len, 2), "{len} B at {at}");
         }
     }
 }

@@ -34,7 +34,7 @@ impl Command {
     /// The entry as eight words of 8 B. Source: NVM Express Base Specification 2.0, figure "Common Command Format":
     /// PSDT is 0, so data pointers are PRP entries.
     #[inline]
-    pub(super) const fn entry(&self, id: u16) -> [u64; 8] {
+    pub(crate) const fn entry(&self, id: u16) -> [u64; 8] {
         let [ten, eleven, twelve] = self.dwords;
         let first = self.opcode | (id as u64) << 16 | (self.namespace as u64) << 32;
         let [prp1, prp2] = self.data;
@@ -45,7 +45,7 @@ impl Command {
         Command { name, opcode: opcode::IDENTIFY, namespace, data: [data, 0], dwords: [cns, 0, 0] }
     }
 
-    pub(super) const fn identify_controller(data: u64) -> Command {
+    pub(crate) const fn identify_controller(data: u64) -> Command {
         Command::identify("Identify (controller)", cns::CONTROLLER, 0, data)
     }
 
@@ -53,7 +53,7 @@ impl Command {
         Command::identify("Identify (active namespaces)", cns::ACTIVE_NAMESPACES, 0, data)
     }
 
-    pub(super) const fn identify_namespace(namespace: u32, data: u64) -> Command {
+    pub(crate) const fn identify_namespace(namespace: u32, data: u64) -> Command {
         Command::identify("Identify (namespace)", cns::NAMESPACE, namespace, data)
     }
 

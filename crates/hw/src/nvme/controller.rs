@@ -18,6 +18,8 @@ const DATA: u64 = 4 * PAGE;
 
 /// Longest time of an admin command; Linux waits as long (`admin_timeout` of its driver).
 const ADMIN_TIME: Duration = Duration::from_mins(1);
+/// Longest wait for a controller that is disabled after an error.
+const AT_ONCE: Duration = Duration::from_secs(1);
 /// Pause between two looks at CSTS.
 const PAUSE: Duration = Duration::from_millis(1);
 /// Number of the I/O queue pair.
@@ -38,10 +40,16 @@ pub(crate) struct Controller<'a, B: Bar, M: DmaMemory> {
 
 impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
     /// Disables and enables a controller. Its queues are in the [`QUEUE_BYTES`] of `memory` from `at`, a multiple of a page, on.
+    /// `check` is called while it waits, and ends the wait with an error.
     ///
     /// # Errors
-    /// [`NvmeError`] of a controller that does not become ready.
-    pub(crate) fn enable(bar: &'a B, memory: &'a M, at: u64) -> Result<Controller<'a, B, M>, NvmeError> {
+    /// [`NvmeError`] of a controller that does not become ready, and of `check`.
+    pub(crate) fn enable(
+        bar: &'a B,
+        memory: &'a M,
+        at: u64,
+        check: &mut impl FnMut() -> Result<(), NvmeError>,
+    ) -> Result<Controller<'a, B, M>, NvmeError> {
         let capabilities = Capabilities(register::load(bar, CAP)?);
         if capabilities.0 == u64::MAX {
             return Err(NvmeError::Gone);
@@ -55,7 +63,7 @@ impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
         let places = |pages: [u64; 2]| pages.map(|page| at + page);
         let admin = QueuePair::new(0, entries(capabilities), places(ADMIN), capabilities);
         let mut controller = Controller { bar, memory, at, capabilities, admin, io: None, is_enabled: false };
-        controller.set_enabled(false)?;
+        controller.set_enabled(false, check)?;
         for word in (at..at + QUEUE_BYTES).step_by(8) {
             memory.store(word, 0);
         }
@@ -65,12 +73,16 @@ impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
         register::store(bar, ASQ, submissions)?;
         register::store(bar, ACQ, completions)?;
         controller.is_enabled = true;
-        controller.set_enabled(true)?;
+        controller.set_enabled(true, check)?;
         Ok(controller)
     }
 
     /// Sets CC.EN and waits until CSTS.RDY follows.
-    fn set_enabled(&self, is_enabled: bool) -> Result<(), NvmeError> {
+    fn set_enabled(
+        &self,
+        is_enabled: bool,
+        check: &mut impl FnMut() -> Result<(), NvmeError>,
+    ) -> Result<(), NvmeError> {
         register::store(self.bar, CC, if is_enabled { ENABLE } else { 0 })?;
         let after_ms = self.capabilities.ready_ms();
         let end = Instant::now() + Duration::from_millis(after_ms);
@@ -89,6 +101,7 @@ impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
                 let wanted = if is_enabled { "ready" } else { "idle" };
                 return Err(NvmeError::NotReady { wanted, after_ms, csts });
             }
+            check()?;
             std::thread::sleep(PAUSE);
         }
     }
@@ -99,24 +112,24 @@ impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
     /// [`NvmeError::NotReady`] if it stays enabled: then only a reset ends its DMA.
     pub(crate) fn disable(mut self) -> Result<(), NvmeError> {
         self.is_enabled = false;
-        self.set_enabled(false)
+        self.set_enabled(false, &mut || Ok(()))
     }
 
     /// Runs an admin command.
-    fn admin(&mut self, command: &Command) -> Result<(), NvmeError> {
+    fn admin(&mut self, command: &Command, check: &mut impl FnMut() -> Result<(), NvmeError>) -> Result<(), NvmeError> {
         self.admin.submit(self.bar, self.memory, command)?;
         let (end, command) = (Instant::now() + ADMIN_TIME, command.name);
         let after_ms = ADMIN_TIME.as_millis() as u64;
-        let mut check = || {
+        let mut watched = || {
             let csts = register::load(self.bar, CSTS)?;
             match csts {
                 _ if csts == u64::from(u32::MAX) => Err(NvmeError::Gone),
                 _ if csts & FATAL != 0 => Err(NvmeError::Fatal(csts)),
                 _ if Instant::now() > end => Err(NvmeError::NoCompletion { command, after_ms }),
-                _ => Ok(()),
+                _ => check(),
             }
         };
-        self.admin.wait(self.bar, self.memory, &mut check)
+        self.admin.wait(self.bar, self.memory, &mut watched)
     }
 
     /// The page that Identify has filled.
@@ -128,32 +141,33 @@ impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
     /// Identifies the controller and its first active namespace; `None` if it has none.
     ///
     /// # Errors
-    /// [`NvmeError`] of a command.
-    pub(crate) fn identify(&mut self) -> Result<(ControllerData, Option<Namespace>), NvmeError> {
+    /// [`NvmeError`] of a command, and of `check`.
+    pub(crate) fn identify(
+        &mut self,
+        check: &mut impl FnMut() -> Result<(), NvmeError>,
+    ) -> Result<(ControllerData, Option<Namespace>), NvmeError> {
         let to = self.memory.iova(self.at + DATA);
-        self.admin(&Command::identify_controller(to))?;
+        self.admin(&Command::identify_controller(to), check)?;
         let controller = ControllerData::of(&self.data(), self.capabilities.least_page());
-        self.admin(&Command::active_namespaces(to))?;
+        self.admin(&Command::active_namespaces(to), check)?;
         let Some(id) = first_active(&self.data()) else { return Ok((controller, None)) };
-        self.admin(&Command::identify_namespace(id, to))?;
-        let namespace = Namespace::of(id, &self.data());
-        let namespace = namespace.ok_or(NvmeError::Unsupported("the format of the namespace is invalid"))?;
-        if namespace.metadata_bytes > 0 {
-            return Err(NvmeError::Unsupported("the logical blocks of the namespace have metadata"));
-        }
-        Ok((controller, Some(namespace)))
+        self.admin(&Command::identify_namespace(id, to), check)?;
+        Ok((controller, Some(Namespace::readable(id, &self.data())?)))
     }
 
     /// Creates the I/O queue pair; returns its depth.
     ///
     /// # Errors
-    /// [`NvmeError`] of a command.
-    pub(crate) fn create_queues(&mut self) -> Result<u32, NvmeError> {
+    /// [`NvmeError`] of a command, and of `check`.
+    pub(crate) fn create_queues(
+        &mut self,
+        check: &mut impl FnMut() -> Result<(), NvmeError>,
+    ) -> Result<u32, NvmeError> {
         let entries = entries(self.capabilities);
         let places = IO.map(|page| self.at + page);
         let [submissions, completions] = places.map(|place| self.memory.iova(place));
-        self.admin(&Command::create_completions(QUEUE, entries, completions))?;
-        self.admin(&Command::create_submissions(QUEUE, entries, submissions))?;
+        self.admin(&Command::create_completions(QUEUE, entries, completions), check)?;
+        self.admin(&Command::create_submissions(QUEUE, entries, submissions), check)?;
         let io = self.io.insert(QueuePair::new(QUEUE, entries, places, self.capabilities));
         Ok(io.depth())
     }
@@ -193,10 +207,20 @@ impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
 impl<B: Bar, M: DmaMemory> Drop for Controller<'_, B, M> {
     fn drop(&mut self) {
         if self.is_enabled {
-            // Whoever must know whether its DMA has ended calls `disable`.
-            let _ = self.set_enabled(false);
+            // Whoever must know whether its DMA has ended calls `disable` or `is_stopped`. A run that was interrupted does not
+            // wait for as long as CAP.TO permits.
+            let end = Instant::now() + AT_ONCE;
+            let mut soon = || if Instant::now() > end { Err(NvmeError::Late) } else { Ok(()) };
+            let _ = self.set_enabled(false, &mut soon);
         }
     }
+}
+
+/// Whether a controller makes no DMA: it is disabled, and has acknowledged that. One whose registers read as all ones is gone.
+pub(crate) fn is_stopped(bar: &impl Bar) -> bool {
+    let gone = u64::from(u32::MAX);
+    register::load(bar, CSTS).is_ok_and(|csts| csts == gone || csts & READY == 0)
+        && register::load(bar, CC).is_ok_and(|cc| cc == gone || cc & 1 == 0)
 }
 
 /// Entries of each queue.
@@ -220,20 +244,25 @@ mod tests {
         FakeMemory::new(PLACE + (64 << 10))
     }
 
+    #[allow(clippy::unnecessary_wraps)] // The signature of a check.
+    fn always() -> Result<(), NvmeError> {
+        Ok(())
+    }
+
     fn never() -> Result<(), NvmeError> {
-        Err(NvmeError::Ended)
+        Err(NvmeError::Late)
     }
 
     #[test]
     fn reads_of_every_size_return_the_bytes_of_the_blocks() {
         let memory = memory();
         let fake = Fake::new(&memory, Fault::None);
-        let mut controller = Controller::enable(&fake, &memory, QUEUES).unwrap();
-        let (data, namespace) = controller.identify().unwrap();
+        let mut controller = Controller::enable(&fake, &memory, QUEUES, &mut always).unwrap();
+        let (data, namespace) = controller.identify(&mut always).unwrap();
         assert_eq!((data.model.as_str(), data.most_bytes), ("FAKE", Some(512 << 10)));
         let namespace = namespace.unwrap();
         assert_eq!((namespace.id, namespace.blocks, namespace.block_bytes), (5, Fake::BLOCKS, 512));
-        assert_eq!(controller.create_queues().unwrap(), 63);
+        assert_eq!(controller.create_queues(&mut always).unwrap(), 63);
         for bytes in [512, 4096, 8192, 12288, 64 << 10] {
             assert!(list_bytes(bytes) <= PAGE);
             let to = pointers(&memory, PLACE, bytes, LIST);
@@ -251,8 +280,8 @@ mod tests {
             let memory = memory();
             // Completions come when the controller has this many commands, and in reverse order.
             let fake = Fake::new(&memory, Fault::Batches(depth));
-            let mut controller = Controller::enable(&fake, &memory, QUEUES).unwrap();
-            controller.create_queues().unwrap();
+            let mut controller = Controller::enable(&fake, &memory, QUEUES, &mut always).unwrap();
+            controller.create_queues(&mut always).unwrap();
             let mut reads = (0..200 * u64::from(depth)).map(|n| {
                 let to = pointers(&memory, PLACE, 512, LIST);
                 Command::read(5, n % Fake::BLOCKS, 1, to)
@@ -266,8 +295,8 @@ mod tests {
     fn a_flush_completes_and_a_read_beyond_the_end_is_named() {
         let memory = memory();
         let fake = Fake::new(&memory, Fault::None);
-        let mut controller = Controller::enable(&fake, &memory, QUEUES).unwrap();
-        controller.create_queues().unwrap();
+        let mut controller = Controller::enable(&fake, &memory, QUEUES, &mut always).unwrap();
+        controller.create_queues(&mut always).unwrap();
         let mut run = |command: Command| {
             let mut once = Some(command);
             controller.run(1, || once.take(), &mut never)
@@ -283,9 +312,34 @@ mod tests {
     fn a_controller_that_is_never_ready_is_an_error_within_its_own_time() {
         let memory = memory();
         let fake = Fake::new(&memory, Fault::NeverReady);
-        let said = Controller::enable(&fake, &memory, QUEUES).unwrap_err();
+        let said = Controller::enable(&fake, &memory, QUEUES, &mut always).unwrap_err();
         assert_eq!(said, NvmeError::NotReady { wanted: "ready", after_ms: 500, csts: 0 });
         assert!(!fake.is_enabled(), "it is disabled again");
+    }
+
+    #[test]
+    fn an_interruption_ends_the_wait_for_a_controller_that_becomes_ready_late() {
+        let memory = memory();
+        let fake = Fake::new(&memory, Fault::NeverReady);
+        let (begun, mut looks) = (Instant::now(), 0);
+        let mut check = || {
+            looks += 1;
+            if looks > 3 { Err(NvmeError::Interrupted) } else { Ok(()) }
+        };
+        let said = Controller::enable(&fake, &memory, QUEUES, &mut check).unwrap_err();
+        assert_eq!(said, NvmeError::Interrupted);
+        assert!(begun.elapsed() < Duration::from_millis(400), "{:?} of the 500 ms of CAP.TO", begun.elapsed());
+        assert!(!fake.is_enabled() && is_stopped(&fake), "it is disabled again");
+    }
+
+    #[test]
+    fn an_enabled_controller_is_not_stopped_and_an_absent_one_is() {
+        let memory = memory();
+        let fake = Fake::new(&memory, Fault::None);
+        let controller = Controller::enable(&fake, &memory, QUEUES, &mut always).unwrap();
+        assert!(!is_stopped(&fake));
+        controller.disable().unwrap();
+        assert!(is_stopped(&fake) && is_stopped(&Fake::new(&memory, Fault::Gone)));
     }
 
     #[test]
@@ -293,21 +347,21 @@ mod tests {
         let memory = memory();
         for (fault, error) in [(Fault::Fatal, NvmeError::Fatal(2)), (Fault::Gone, NvmeError::Gone)] {
             let fake = Fake::new(&memory, fault);
-            assert_eq!(Controller::enable(&fake, &memory, QUEUES).unwrap_err(), error);
+            assert_eq!(Controller::enable(&fake, &memory, QUEUES, &mut always).unwrap_err(), error);
         }
         let fake = Fake::new(&memory, Fault::WrongIdentifier);
-        let mut controller = Controller::enable(&fake, &memory, QUEUES).unwrap();
-        assert_eq!(controller.identify().unwrap_err(), NvmeError::Unknown(9));
+        let mut controller = Controller::enable(&fake, &memory, QUEUES, &mut always).unwrap();
+        assert_eq!(controller.identify(&mut always).unwrap_err(), NvmeError::Unknown(9));
     }
 
     #[test]
     fn the_caller_ends_a_wait_for_a_completion_that_never_comes() {
         let memory = memory();
         let fake = Fake::new(&memory, Fault::Batches(2));
-        let mut controller = Controller::enable(&fake, &memory, QUEUES).unwrap();
-        controller.create_queues().unwrap();
+        let mut controller = Controller::enable(&fake, &memory, QUEUES, &mut always).unwrap();
+        controller.create_queues(&mut always).unwrap();
         let mut once = Some(Command::flush(5));
-        assert_eq!(controller.run(1, || once.take(), &mut never), Err(NvmeError::Ended));
+        assert_eq!(controller.run(1, || once.take(), &mut never), Err(NvmeError::Late));
         assert_eq!(controller.waiting_for(), "Flush");
     }
 }

@@ -22,7 +22,7 @@ pub(crate) enum NvmeError {
     Unsupported(&'static str),
     /// A command failed.
     #[error(
-        "the drive refused the command {command}: {status}; see its error log with: nvme error-log, after restoring its driver"
+        "the drive refused the command {command}: {status}; see its error log, under the kernel's driver: nvme error-log"
     )]
     Refused { command: &'static str, status: Status },
     /// No completion came.
@@ -31,9 +31,20 @@ pub(crate) enum NvmeError {
     /// A completion names a command that is not outstanding.
     #[error("the drive completed the command {0}, which was not outstanding: its firmware is at fault")]
     Unknown(u16),
-    /// The caller ended the wait.
-    #[error("the wait for the drive was ended")]
-    Ended,
+    /// The run was interrupted.
+    #[error("the wait for the drive was interrupted")]
+    Interrupted,
+    /// The plan has no more time.
+    #[error("the time of the plan is over")]
+    Late,
+    /// The kernel did not run a command.
+    #[error("the kernel's driver did not run the command {command}: {error}; see dmesg")]
+    Kernel { command: &'static str, error: Errno },
+    /// The kernel removes the drive.
+    #[error(
+        "the kernel has removed the drive: it was unplugged, its slot was turned off, or its driver was unbound; see dmesg"
+    )]
+    Removed,
     /// A register could not be accessed.
     #[error("accessing a register of the controller failed: {0}")]
     Os(Errno),

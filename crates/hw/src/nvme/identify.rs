@@ -1,5 +1,9 @@
 //! The data of Identify.
 
+use super::error::NvmeError;
+use lanemark_units::format_size;
+use std::fmt;
+
 /// Properties of a controller. Source: NVM Express Base Specification 2.0, figure "Identify Controller Data Structure".
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct ControllerData {
@@ -12,7 +16,7 @@ pub(crate) struct ControllerData {
 }
 
 impl ControllerData {
-    pub(super) fn of(data: &[u8], least_page: u64) -> ControllerData {
+    pub(crate) fn of(data: &[u8], least_page: u64) -> ControllerData {
         let text = |from: usize, to: usize| {
             let bytes = data.get(from..to).unwrap_or(&[]);
             // Other characters are not permitted, and would change the terminal.
@@ -43,7 +47,7 @@ pub(crate) struct Namespace {
 impl Namespace {
     /// Source: NVM Command Set Specification 1.0, figures "Identify Namespace Data Structure" (NSZE bytes 7:0, FLBAS byte 26,
     /// LBAF0 from byte 128 on) and "LBA Format Data Structure" (MS bits 15:0, LBADS bits 23:16).
-    pub(super) fn of(id: u32, data: &[u8]) -> Option<Namespace> {
+    fn of(id: u32, data: &[u8]) -> Option<Namespace> {
         let blocks = u64::from_le_bytes(data.get(..8)?.try_into().ok()?);
         let chosen = *data.get(26)?;
         let format = usize::from(chosen & 0xf | chosen >> 1 & 0x30);
@@ -54,9 +58,35 @@ impl Namespace {
         Some(Namespace { id, blocks, block_bytes, metadata_bytes: format as u16 })
     }
 
+    /// A namespace that this code can read.
+    ///
+    /// # Errors
+    /// [`NvmeError::Unsupported`].
+    pub(crate) fn readable(id: u32, data: &[u8]) -> Result<Namespace, NvmeError> {
+        let namespace = Namespace::of(id, data);
+        let namespace = namespace.ok_or(NvmeError::Unsupported("the format of the namespace is invalid"))?;
+        if namespace.metadata_bytes > 0 {
+            return Err(NvmeError::Unsupported("the logical blocks of the namespace have metadata"));
+        }
+        Ok(namespace)
+    }
+
     /// Size in bytes.
     pub(crate) const fn bytes(&self) -> u64 {
         self.blocks.saturating_mul(self.block_bytes)
+    }
+}
+
+impl fmt::Display for ControllerData {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NVMe drive {}, firmware {}", self.model, self.firmware)
+    }
+}
+
+impl fmt::Display for Namespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (size, block) = (format_size(self.bytes()), format_size(self.block_bytes));
+        write!(f, "namespace {} of {size} in logical blocks of {block}", self.id)
     }
 }
 

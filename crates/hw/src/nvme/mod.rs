@@ -9,7 +9,8 @@
 //! **There is no command that changes the medium**: of the NVM command set, the code has Read and Flush only.
 //!
 //! Accesses go through two traits: [`Bar`] for registers, [`DmaMemory`] for queues and data. `linux_vfio` implements both;
-//! the tests use a fake controller. Every wait is bounded.
+//! the tests use a fake controller. Every wait is bounded. `linux_nvme` has no controller: it hands the same commands to the
+//! kernel's driver. Both run plans by [`Reads`], each through its own [`ReadQueue`].
 //!
 //! | file | contents |
 //! | --- | --- |
@@ -20,6 +21,8 @@
 //! | `prp` | data pointers: PRP entries and lists |
 //! | `identify` | the data of Identify |
 //! | `controller` | [`Controller`] |
+//! | `plan` | check of plans: the reads that a plan asks for, or the reason for a refusal |
+//! | `reads` | runs of these plans through any queue, and verification of the bytes |
 //! | `error` | errors, each with a remedy |
 //!
 //! Verified on: QEMU's `nvme` under Linux 6.1 (`checks/guest`). Not yet verified on a real drive.
@@ -31,16 +34,20 @@ mod error;
 mod fake;
 mod identify;
 mod memory;
+mod plan;
 mod prp;
 mod queue;
+mod reads;
 mod register;
 mod status;
 
 pub(crate) use command::Command;
-pub(crate) use controller::{Controller, QUEUE_BYTES};
+pub(crate) use controller::{Controller, QUEUE_BYTES, is_stopped};
 pub(crate) use error::NvmeError;
 pub(crate) use identify::{ControllerData, Namespace};
 pub(crate) use memory::{Bar, DmaMemory, PAGE};
-pub(crate) use prp::{MOST_BYTES, list_bytes, pointers};
-pub(crate) use queue::MOST_DEPTH;
+pub(crate) use plan::{DriveLimits, DrivePlan, Queues, of as reads_of, whole};
+pub(crate) use prp::{list_bytes, pointers};
+pub(crate) use reads::{Places, ReadQueue, Reads, deadline};
 pub(crate) use register::registers_end;
+pub(crate) use status::Status;

@@ -7,7 +7,8 @@ use std::fmt;
 pub(crate) struct Status(pub(super) u16);
 
 /// Status code type, status code, and name. Source: NVM Express Base Specification 2.0, figures "Status Code - Generic
-/// Command Status Values", "- Command Specific Status Values" and "- Media and Data Integrity Error Values".
+/// Command Status Values", "- Command Specific Status Values", "- Media and Data Integrity Error Values" and "- Path
+/// Related Status Values".
 const NAMES: &[(u16, u16, &str)] = &[
     (0, 0x01, "Invalid Command Opcode"),
     (0, 0x02, "Invalid Field in Command"),
@@ -32,6 +33,8 @@ const NAMES: &[(u16, u16, &str)] = &[
     (2, 0x82, "End-to-end Guard Check Error"),
     (2, 0x86, "Access Denied"),
     (2, 0x87, "Deallocated or Unwritten Logical Block"),
+    (3, 0x70, "Host Pathing Error"),
+    (3, 0x71, "Command Aborted By Host"),
 ];
 
 impl Status {
@@ -42,6 +45,11 @@ impl Status {
 
     const fn code(self) -> u16 {
         self.0 & 0xff
+    }
+
+    /// The status of a completion without its phase bit.
+    pub(crate) const fn of(field: u16) -> Status {
+        Status(field)
     }
 
     /// Whether the command succeeded.

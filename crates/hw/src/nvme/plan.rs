@@ -1,49 +1,96 @@
 //! Check of plans with DMA against an NVMe drive: its reads, or the reason for a refusal.
 
-use crate::nvme::{MOST_BYTES, MOST_DEPTH, Namespace};
+use super::identify::Namespace;
+use super::prp::MOST_BYTES;
+use super::queue::MOST_DEPTH;
 use crate::x86::refusal::Refusal;
 use lanemark_machine::{
     Completion, CoreWork, Descriptors, DmaCall, EngineJob, EngineWork, HostMemory, Lane, Partner, Pattern, Plan, Share,
     Task, Transfer, Verb, Window, Work,
 };
 use lanemark_units::format_size;
+use std::fmt;
 
 /// Reads of a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct DrivePlan {
+pub(crate) struct DrivePlan {
     /// Index of the core that submits them.
-    pub(super) core: u32,
-    pub(super) transfer: Transfer,
+    pub(crate) core: u32,
+    pub(crate) transfer: Transfer,
     /// Most outstanding commands.
-    pub(super) depth: u32,
+    pub(crate) depth: u32,
+}
+
+impl fmt::Display for DrivePlan {
+    /// The reads in words, for a dry run.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Transfer { bytes, count, window, .. } = self.transfer;
+        let (size, depth, from, last) =
+            (format_size(bytes), self.depth, window.offset, window.offset + window.len.max(bytes) - 1);
+        write!(
+            f,
+            "reads of the drive: {count} x {size} per iteration, at most {depth} outstanding, to offsets {from:#x} to {last:#x} of \
+             the mapped memory; each block is read once more at the end, and compared"
+        )
+    }
 }
 
 /// Properties of a drive that decide which plans it can run.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct DriveLimits {
-    pub(super) namespace: Namespace,
+pub(crate) struct DriveLimits {
+    pub(crate) namespace: Namespace,
     /// Largest transfer.
-    pub(super) most_bytes: u64,
-    pub(super) depth: u32,
-    pub(super) mapped_bytes: u64,
-    pub(super) cores: u32,
+    pub(crate) most_bytes: u64,
+    pub(crate) depth: u32,
+    pub(crate) queues: Queues,
+    pub(crate) mapped_bytes: u64,
+    pub(crate) cores: u32,
+}
+
+/// The owner of the queues, for depths and refusals.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Queues {
+    /// This program.
+    Own,
+    /// The kernel's driver, which takes commands by `io_uring`.
+    Kernel,
+    /// The kernel's driver, which takes commands by ioctl.
+    Ioctl,
+}
+
+impl Queues {
+    /// Most outstanding commands of this program.
+    pub(crate) const fn depth(self) -> u32 {
+        match self {
+            Queues::Own | Queues::Kernel => MOST_DEPTH,
+            Queues::Ioctl => 1,
+        }
+    }
+
+    /// Why no more than `depth` commands can be outstanding.
+    fn limit(self, depth: u32) -> String {
+        match self {
+            Queues::Own | Queues::Kernel => format!("the queues hold {depth} outstanding commands"),
+            Queues::Ioctl => "an ioctl runs one command at a time, and io_uring cannot be used here".to_owned(),
+        }
+    }
 }
 
 impl DriveLimits {
     /// Limits before a drive is identified: the smallest blocks, and no others that a drive may have.
-    pub(super) const fn unidentified(mapped_bytes: u64, cores: u32) -> DriveLimits {
+    pub(crate) const fn unidentified(mapped_bytes: u64, cores: u32) -> DriveLimits {
         let namespace = Namespace { id: 1, blocks: u64::MAX >> 9, block_bytes: 512, metadata_bytes: 0 };
-        DriveLimits { namespace, most_bytes: MOST_BYTES, depth: MOST_DEPTH, mapped_bytes, cores }
+        DriveLimits { namespace, most_bytes: MOST_BYTES, depth: MOST_DEPTH, queues: Queues::Own, mapped_bytes, cores }
     }
 
     /// Largest transfer of a controller with this limit, by its data pointers.
-    pub(super) fn most_bytes(limit: Option<u64>) -> u64 {
+    pub(crate) fn most_bytes(limit: Option<u64>) -> u64 {
         limit.unwrap_or(MOST_BYTES).min(MOST_BYTES)
     }
 }
 
 /// The plan of one iteration that reads `len` bytes by commands of `bytes` bytes.
-pub(super) fn whole(bytes: u64, len: u64, depth: u32) -> Plan {
+pub(crate) fn whole(bytes: u64, len: u64, depth: u32) -> Plan {
     let window = Window { offset: 0, len, pattern: Pattern::Sequential };
     let (verb, partner, outstanding) = (Verb::Store, Partner::Host, Some(depth));
     let count = len.div_ceil(bytes.max(1));
@@ -51,7 +98,7 @@ pub(super) fn whole(bytes: u64, len: u64, depth: u32) -> Plan {
 }
 
 /// The reads of a plan with DMA; `None` for other work.
-pub(super) fn of(plan: &Plan, limits: &DriveLimits) -> Option<Result<DrivePlan, Refusal>> {
+pub(crate) fn of(plan: &Plan, limits: &DriveLimits) -> Option<Result<DrivePlan, Refusal>> {
     let asked = match &plan.work {
         Work::Engines(work) => engines(work, limits),
         Work::Cores(CoreWork { lanes, before }) if plan.work.dma_calls().next().is_some() => match lanes.as_slice() {
@@ -100,7 +147,7 @@ fn call(core: u32, call: &DmaCall) -> Result<DrivePlan, Refusal> {
     let DmaCall { transfer, channel, share, descriptors, completion } = *call;
     match share {
         Share::Doorbell => {}
-        Share::Call => return refused("a call of a kernel driver", "the queues are in this program"),
+        Share::Call => return refused("a call of a kernel driver", "commands are prepared in advance"),
         Share::List => return refused("a list that is built by the call", "commands are prepared in advance"),
     }
     if descriptors != Descriptors::Fetched {
@@ -119,7 +166,7 @@ fn call(core: u32, call: &DmaCall) -> Result<DrivePlan, Refusal> {
 /// Checks a transfer against the drive and the mapped memory.
 fn fits(asked: DrivePlan, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
     let Transfer { card, verb, partner, bytes, window, .. } = asked.transfer;
-    let DriveLimits { namespace, most_bytes, depth, mapped_bytes, cores } = *limits;
+    let DriveLimits { namespace, most_bytes, depth, queues, mapped_bytes, cores } = *limits;
     if card != 0 || partner != Partner::Host {
         return refused("DMA between cards", "one drive is open");
     }
@@ -143,10 +190,7 @@ fn fits(asked: DrivePlan, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
         return refused(size(), format!("the namespace has {}", format_size(namespace.bytes())));
     }
     if asked.depth > depth {
-        return refused(
-            format!("{} outstanding transfers", asked.depth),
-            format!("the queues hold {depth} outstanding commands"),
-        );
+        return refused(format!("{} outstanding transfers", asked.depth), queues.limit(depth));
     }
     // Source: NVM Express Base Specification 2.0, 4.1.1: the offset of the first PRP entry is a multiple of 4 B.
     if !window.offset.is_multiple_of(4) || !window.step(bytes).is_multiple_of(4) {
@@ -170,7 +214,7 @@ mod tests {
 
     fn limits() -> DriveLimits {
         let namespace = Namespace { id: 1, blocks: 256, block_bytes: 512, metadata_bytes: 0 };
-        DriveLimits { namespace, most_bytes: 64 << 10, depth: 63, mapped_bytes: 1 << 20, cores: 1 }
+        DriveLimits { namespace, most_bytes: 64 << 10, depth: 63, queues: Queues::Own, mapped_bytes: 1 << 20, cores: 1 }
     }
 
     fn transfer(bytes: u64) -> Transfer {

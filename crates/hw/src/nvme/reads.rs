@@ -1,0 +1,239 @@
+//! Runs of plans with reads of a drive, through any queue: samples, and verification of the bytes.
+
+use super::error::NvmeError;
+use super::identify::Namespace;
+use super::memory::PAGE;
+use super::plan::DrivePlan;
+use crate::host_pages::{HostPages, changed_beside, fill};
+use crate::x86::disturbance::Company;
+use crate::x86::pattern;
+use crate::x86::run::{Numbering, Run};
+use crate::x86::sample::{Delivery, Limits, Stamps, stamp_before, timed};
+use crate::x86::timer::Timer;
+use lanemark_machine::{Confirmed, MachineError, Plan, Samples, Transfer};
+use lanemark_units::Ticks;
+use rustix::io::Errno;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Time that Linux waits for a command, as a limit of those outside of samples: a Flush may have to empty a cache.
+const LONGEST: Ticks = Ticks::whole_ns(30_000_000_000);
+/// The bytes of the place for verification before a read.
+const POISON: u64 = 0xdead_10cc_dead_10cc;
+
+/// A queue through which commands reach a drive.
+pub(crate) trait ReadQueue {
+    /// A command that is ready to be submitted.
+    type Command: Copy;
+
+    /// A read of `blocks` logical blocks, `bytes` bytes, from `first` on to the byte `at` of the host memory. Its data pointers
+    /// are those of this place of the window, or of the scratch, whose number follows that of the last place.
+    fn read(&self, first: u64, blocks: u32, at: u64, bytes: u64, place: u64) -> Self::Command;
+
+    /// Runs the commands of `next` with at most `depth` outstanding, until it returns `None` and all have completed.
+    /// `check` is called during long waits, and ends them with an error.
+    fn run(
+        &mut self,
+        depth: u32,
+        next: impl FnMut() -> Option<Self::Command>,
+        check: &mut impl FnMut() -> Result<(), NvmeError>,
+    ) -> Result<(), NvmeError>;
+
+    /// Name of an outstanding command.
+    fn waiting_for(&self) -> &'static str;
+
+    /// Fails if the drive cannot be used any more. Called between samples.
+    fn check(&self) -> Result<(), MachineError>;
+}
+
+/// A command failed: the error, and the name of an outstanding command.
+pub(crate) type Failure = (NvmeError, &'static str);
+
+/// The parts of a machine that reads need.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reads<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) cpu: usize,
+    pub(crate) timer: Timer,
+    pub(crate) interrupted: &'a AtomicBool,
+    /// Number of this run, from which the bytes before it follow.
+    pub(crate) number: u64,
+    pub(crate) plan: &'a Plan,
+    pub(crate) asked: DrivePlan,
+    pub(crate) namespace: Namespace,
+}
+
+/// Host memory of reads: the window of the plan, and a place for verification.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Places {
+    pub(crate) window_end: u64,
+    pub(crate) scratch: u64,
+    pub(crate) end: u64,
+}
+
+impl Places {
+    /// The memory of a transfer.
+    pub(crate) fn of(transfer: &Transfer) -> Places {
+        let Transfer { bytes, window, .. } = *transfer;
+        let window_end = window.offset + window.len.max(bytes);
+        let scratch = window_end.next_multiple_of(PAGE);
+        Places { window_end, scratch, end: scratch + bytes.next_multiple_of(PAGE) }
+    }
+}
+
+impl Reads<'_> {
+    /// Seed of the bytes in the window before the run.
+    const fn seed(&self) -> u64 {
+        2 * self.number
+    }
+
+    /// Fills the window.
+    pub(crate) fn fill(&self, pages: &mut HostPages) {
+        fill(pages, Places::of(&self.asked.transfer).window_end, self.seed());
+    }
+
+    /// Samples, and reads the blocks of the last iteration once more; compares both.
+    pub(crate) fn measured<Q: ReadQueue>(
+        &self,
+        queue: &mut Q,
+        pages: &HostPages,
+        samples: &mut Samples,
+    ) -> Result<Confirmed, MachineError> {
+        let Reads { plan, namespace, asked, .. } = *self;
+        let Transfer { bytes, count, window: places, .. } = asked.transfer;
+        let blocks = (bytes / namespace.block_bytes) as u32;
+        // Each place of the window has blocks of its own, as far as the namespace reaches.
+        let pieces = (namespace.blocks / u64::from(blocks)).max(1);
+        let first_block = |place: u64| place % pieces * u64::from(blocks);
+        let at = |place: u64| places.offset + place * places.step(bytes);
+        let index = |nth: u64| (places.place(nth, bytes) - places.offset) / places.step(bytes);
+        let all = places.places(bytes);
+        let reads: Vec<Q::Command> =
+            (0..all).map(|place| queue.read(first_block(place), blocks, at(place), bytes, place)).collect();
+
+        let run = Run {
+            machine: self.name,
+            timer: self.timer,
+            plan,
+            cpu: self.cpu,
+            company: Company::Device,
+            passes_per_check: 1,
+            delivery: Delivery::Drained,
+            interrupted: self.interrupted,
+            numbering: Numbering::EndingWith(self.number),
+        };
+        let shared = RefCell::new(&mut *queue);
+        let take = |limits: &Limits<'_>, first: u64, passes: u64| -> Result<Stamps, MachineError> {
+            let mut queue = shared.borrow_mut();
+            queue.check()?;
+            let failure = Cell::new(None);
+            let mut nth = 0;
+            // All iterations are one stream, as in the simulation: the queue would run empty between them.
+            let end = passes * count;
+            let stamps = timed(limits, first, 1, |_| {
+                let next = || {
+                    let command = (nth < end).then(|| reads.get(index(nth) as usize).copied()).flatten();
+                    nth += 1;
+                    command
+                };
+                let done = self.commands(&mut **queue, asked.depth, plan.timeout, next);
+                done.map_err(|why| {
+                    failure.set(Some(why));
+                    Errno::IO
+                })
+            });
+            // A drive that is gone explains every other failure.
+            queue.check()?;
+            failure.get().map_or(Ok(stamps), |failure| Err(self.failed(failure, plan.timeout)))
+        };
+        run.take(samples, "reading from the drive", || {}, take)?;
+
+        let transfers = plan.passes * count;
+        let last: BTreeSet<u64> = (transfers.saturating_sub(count)..transfers).map(index).collect();
+        let scratch = Places::of(&asked.transfer).scratch;
+        let (mut meant, mut found) = (vec![0; bytes as usize], vec![0; bytes as usize]);
+        let mut confirmed_bytes = 0;
+        for place in &last {
+            for word in (scratch..scratch + bytes).step_by(8) {
+                pages.store_word(word, POISON);
+            }
+            let again = queue.read(first_block(*place), blocks, scratch, bytes, all);
+            self.once(queue, again)?;
+            pages.read(scratch, &mut meant);
+            pages.read(at(*place), &mut found);
+            confirmed_bytes += pattern::equal_bytes(&found, &meant);
+        }
+        Ok(Confirmed { claimed_bytes: bytes * last.len() as u64, confirmed_bytes })
+    }
+
+    /// Runs one command outside of the samples.
+    pub(crate) fn once<Q: ReadQueue>(&self, queue: &mut Q, command: Q::Command) -> Result<(), MachineError> {
+        let (mut once, longest) = (Some(command), self.plan.timeout.max(LONGEST));
+        let done = self.commands(queue, 1, longest, || once.take());
+        done.map_err(|failure| self.failed(failure, longest))
+    }
+
+    /// Runs commands, until a timeout or an interruption.
+    #[inline]
+    pub(crate) fn commands<Q: ReadQueue>(
+        &self,
+        queue: &mut Q,
+        depth: u32,
+        timeout: Ticks,
+        next: impl FnMut() -> Option<Q::Command>,
+    ) -> Result<(), Failure> {
+        let mut check = deadline(self.timer, timeout, self.interrupted);
+        queue.run(depth, next, &mut check).map_err(|error| (error, queue.waiting_for()))
+    }
+
+    /// Fails if bytes of the window beside the transfers have changed.
+    pub(crate) fn check_beside(&self, pages: &HostPages) -> Result<(), MachineError> {
+        let end = Places::of(&self.asked.transfer).window_end;
+        let changed = changed_beside(pages, self.plan, &self.asked.transfer, end, self.seed());
+        let Some(changed) = changed else { return Ok(()) };
+        Err(self.device_error(format!(
+            "{}: the drive has changed the byte at offset {changed} of the host memory, which is outside of every read: its \
+             firmware is at fault",
+            self.name
+        )))
+    }
+
+    /// The error of a run.
+    pub(crate) fn failed(&self, (error, command): Failure, after: Ticks) -> MachineError {
+        let machine = self.name.to_owned();
+        match error {
+            NvmeError::Interrupted => MachineError::Interrupted { machine },
+            NvmeError::Late => {
+                let waiting_for = format!("the completion of the command {command}");
+                MachineError::Timeout { machine, after, waiting_for }
+            }
+            NvmeError::Os(error) => {
+                MachineError::Os { machine, doing: "accessing a register of the drive", source: error.into() }
+            }
+            error => self.device_error(format!("{}: {error}", self.name)),
+        }
+    }
+
+    fn device_error(&self, what: String) -> MachineError {
+        MachineError::Device { machine: self.name.to_owned(), what }
+    }
+}
+
+/// A check that ends a wait at the flag or after `timeout`.
+pub(crate) fn deadline(
+    timer: Timer,
+    timeout: Ticks,
+    interrupted: &AtomicBool,
+) -> impl FnMut() -> Result<(), NvmeError> {
+    let end = stamp_before().saturating_add(timer.cycles(timeout));
+    move || {
+        if interrupted.load(Ordering::Relaxed) {
+            Err(NvmeError::Interrupted)
+        } else if stamp_before() > end {
+            Err(NvmeError::Late)
+        } else {
+            Ok(())
+        }
+    }
+}
