@@ -72,7 +72,7 @@ impl Way<'_> {
         let unstalled = self.dma.read_request_ns.value + self.dma.shared_request_ns.value + sum.least_request_beats;
         let stops = times * sum.engine.since(unstalled * sum.requests).as_ns();
         let stalls = self.dma.descriptor_ns.value > Ticks::ZERO && stops > NEGLIGIBLE * largest.ns;
-        if !stalls && !(largest.bound == Bound::Tags && self.hold_tags_unlike(sum, times)) {
+        if !(stalls || largest.bound == Bound::Tags && self.hold_tags_unlike(sum, times)) {
             return None;
         }
         let tags = self.most_under_way() as u64;
@@ -157,7 +157,7 @@ impl Requests<'_, '_> {
                 let offset = chunk.address - start;
                 if 2 * done >= followed && way.is_described(chunk, offset) {
                     descriptors.points.push((latencies.as_ns(), ended.as_ns()));
-                    if offset == 0 && nth % period == 0 {
+                    if offset == 0 && nth.is_multiple_of(period) {
                         periods.points.push((latencies.as_ns(), ended.as_ns()));
                     }
                 }
