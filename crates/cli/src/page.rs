@@ -11,11 +11,11 @@ use lanemark_runner::{Cancel, TracedCase, trace_again};
 /// # Errors
 /// [`Failure::Check`] through a bug of this program; every record can be rendered.
 pub fn record_page(record: &Record, reproductions: &[Reproduction]) -> Result<String, Failure> {
-    let traced: Vec<(usize, TracedCase)> =
+    let cases: Vec<(usize, TracedCase)> =
         answers_to_trace(record).into_iter().filter_map(|answer| Some((answer, traced(record, answer)?))).collect();
-    let traces = traced.iter().filter_map(|(answer, case)| {
+    let found = cases.iter().filter_map(|(answer, case)| {
         let of = record.answers.get(*answer)?;
-        let traced = Traced {
+        let again = Traced {
             target: &case.target,
             question: &of.question,
             method: &case.case.method,
@@ -26,9 +26,9 @@ pub fn record_page(record: &Record, reproductions: &[Reproduction]) -> Result<St
             trace: &case.trace,
             error: case.error.as_deref(),
         };
-        Some(AnswerTrace { answer: *answer, traced })
+        Some(AnswerTrace { answer: *answer, traced: again })
     });
-    let traces: Vec<AnswerTrace> = traces.collect();
+    let traces: Vec<AnswerTrace> = found.collect();
     html_with_traces(record, reproductions, &traces).map_err(|error| Failure::Check(error.to_string()))
 }
 

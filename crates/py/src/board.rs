@@ -17,7 +17,7 @@ const EVENTS_PER_LOOK: u64 = 65_536;
 /// Simulated host, links and cards.
 #[pyclass(module = "lanemark._lanemark")]
 pub struct Board {
-    board: lanemark_sim::Board,
+    simulated: lanemark_sim::Board,
     /// Payload of a card's TLPs, at most.
     mps_bytes: usize,
     /// Reads of cards that have not completed.
@@ -48,24 +48,24 @@ impl Board {
         let mut board = board.map_err(|error: BoardError| refused(&error.to_string()))?;
         board.record_crossings();
         let mps_bytes = (platform.link.mps_bytes.value as usize).min(board.most_payload_bytes());
-        Ok(Board { board, mps_bytes, reads: CardReads::new(platform.link.mrrs_bytes.value) })
+        Ok(Board { simulated: board, mps_bytes, reads: CardReads::new(platform.link.mrrs_bytes.value) })
     }
 
     /// Present time in ns.
     #[getter]
     fn now_ns(&self) -> f64 {
-        self.board.now().as_ns()
+        self.simulated.now().as_ns()
     }
 
     /// Time of the next event in ns; None if there is none.
     fn next_at_ns(&mut self) -> Option<f64> {
-        self.board.next_at().map(Ticks::as_ns)
+        self.simulated.next_at().map(Ticks::as_ns)
     }
 
     /// Runs every event up to and including `until_ns`.
     fn run_until(&mut self, py: Python<'_>, until_ns: f64) -> PyResult<()> {
         let until = time(until_ns)?;
-        let board = &mut self.board;
+        let board = &mut self.simulated;
         while !py.detach(|| board.run_some(until, EVENTS_PER_LOOK)) {
             py.check_signals()?;
         }
@@ -78,7 +78,7 @@ impl Board {
         let mut left = most;
         while left > 0 {
             let now = left.min(EVENTS_PER_LOOK);
-            let board = &mut self.board;
+            let board = &mut self.simulated;
             if py.detach(|| (0..now).any(|_| !board.step())) {
                 return Ok(true);
             }
@@ -91,25 +91,25 @@ impl Board {
     /// Number of TLPs on links, counted on each link.
     #[getter]
     fn hops(&self) -> u64 {
-        self.board.hops()
+        self.simulated.hops()
     }
 
     /// Number of cards.
     #[getter]
     fn cards(&self) -> usize {
-        self.board.cards()
+        self.simulated.cards()
     }
 
     /// Bus address of the memory for DMA.
     #[getter]
     fn host_memory_at(&self) -> u64 {
-        self.board.mapped_at()
+        self.simulated.mapped_at()
     }
 
     /// Names and bus addresses of the regions of a card, with their lengths.
     #[pyo3(signature = (card=0))]
     fn regions(&self, card: usize) -> PyResult<Vec<(String, u64, u64)>> {
-        let endpoint = self.board.card(CardIndex(card)).ok_or_else(|| self.no_card(card))?;
+        let endpoint = self.simulated.card(CardIndex(card)).ok_or_else(|| self.no_card(card))?;
         Ok(endpoint
             .regions
             .iter()
@@ -125,7 +125,7 @@ impl Board {
         while !rest.is_empty() {
             let within = (address % LINE_BYTES as u64) as usize;
             let (piece, after) = rest.split_at(rest.len().min(LINE_BYTES - within));
-            self.board.inject_write(at, address, piece);
+            self.simulated.inject_write(at, address, piece);
             address += piece.len() as u64;
             rest = after;
         }
@@ -142,7 +142,7 @@ impl Board {
                 "length: {length} B at {address:#x}: read 1 to {room} B, up to the end of its line"
             )));
         }
-        self.board.inject_read(time(at_ns)?, address, length, tag);
+        self.simulated.inject_read(time(at_ns)?, address, length, tag);
         Ok(())
     }
 
@@ -150,14 +150,14 @@ impl Board {
     #[pyo3(signature = (address, data, card=0, at_ns=0.0))]
     fn card_write(&mut self, address: u64, data: &[u8], card: usize, at_ns: f64) -> PyResult<()> {
         let at = time(at_ns)?;
-        if self.board.card(CardIndex(card)).is_none() {
+        if self.simulated.card(CardIndex(card)).is_none() {
             return Err(self.no_card(card));
         }
         let (mut address, mut rest) = (checked(address, data.len())?, data);
         while !rest.is_empty() {
             let within = (address % self.mps_bytes as u64) as usize;
             let (piece, after) = rest.split_at(rest.len().min(self.mps_bytes - within));
-            self.board.inject_card_write(CardIndex(card), at, address, piece);
+            self.simulated.inject_card_write(CardIndex(card), at, address, piece);
             address += piece.len() as u64;
             rest = after;
         }
@@ -169,23 +169,23 @@ impl Board {
     #[pyo3(signature = (address, length, tag=0, card=0, at_ns=0.0))]
     fn card_read(&mut self, address: u64, length: usize, tag: u64, card: usize, at_ns: f64) -> PyResult<()> {
         let (at, address) = (time(at_ns)?, checked(address, length)?);
-        if self.board.card(CardIndex(card)).is_none() {
+        if self.simulated.card(CardIndex(card)).is_none() {
             return Err(self.no_card(card));
         }
-        if self.board.engine(CardIndex(card)).is_none() {
+        if self.simulated.engine(CardIndex(card)).is_none() {
             return Err(refused(&format!("card: card {card} has no DMA engine: add [dma] to the platform")));
         }
         let requests = self.reads.begin(card, address, length, tag).ok_or_else(|| too_many(length))?;
         for Request { address, length, tag } in requests {
-            self.board.inject_card_read(CardIndex(card), at, address, length, tag);
+            self.simulated.inject_card_read(CardIndex(card), at, address, length, tag);
         }
         Ok(())
     }
 
     /// The reads of cards that were completed since the last call.
     fn fetched<'py>(&mut self, py: Python<'py>) -> Vec<Fetched<'py>> {
-        for card in self.board.each_card() {
-            for fetched in self.board.take_fetched(card) {
+        for card in self.simulated.each_card() {
+            for fetched in self.simulated.take_fetched(card) {
                 self.reads.take(fetched);
             }
         }
@@ -195,7 +195,7 @@ impl Board {
 
     /// The TLPs that cards accepted since the last call.
     fn accepted<'py>(&mut self, py: Python<'py>) -> Vec<Accepted<'py>> {
-        let accepted = self.board.take_crossings().into_iter().map(|crossing| {
+        let accepted = self.simulated.take_crossings().into_iter().map(|crossing| {
             let tlp = &crossing.tlp;
             let skip = u64::from(tlp.first_be.trailing_zeros());
             let bytes = u64::from(tlp.enabled_bytes());
@@ -209,7 +209,7 @@ impl Board {
 
     /// The completions of reads since the last call.
     fn completed<'py>(&mut self, py: Python<'py>) -> Vec<Completed<'py>> {
-        let taken = std::mem::take(self.board.outbox());
+        let taken = std::mem::take(self.simulated.outbox());
         let bytes = |tlp: &Tlp, line: &[u8; LINE_BYTES]| {
             let skip = tlp.first_be.trailing_zeros() as usize;
             let bytes = line.get(skip..skip + tlp.enabled_bytes() as usize).unwrap_or_default();
@@ -230,7 +230,7 @@ impl Board {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let known = self.regions(card)?.into_iter().map(|(name, _, _)| name).collect::<Vec<_>>().join(", ");
         let missing = || refused(&format!("region: card {card} has no region '{region}'; it has {known}"));
-        let region = self.board.region_of_mut(CardIndex(card), region).ok_or_else(missing)?;
+        let region = self.simulated.region_of_mut(CardIndex(card), region).ok_or_else(missing)?;
         fits(offset, length, region.spec.len)?;
         checked(offset, length)?;
         let mut bytes = vec![0; length];
@@ -243,7 +243,7 @@ impl Board {
     fn set_card_memory(&mut self, region: &str, offset: u64, data: &[u8], card: usize) -> PyResult<()> {
         let known = self.regions(card)?.into_iter().map(|(name, _, _)| name).collect::<Vec<_>>().join(", ");
         let missing = || refused(&format!("region: card {card} has no region '{region}'; it has {known}"));
-        let region = self.board.region_of_mut(CardIndex(card), region).ok_or_else(missing)?;
+        let region = self.simulated.region_of_mut(CardIndex(card), region).ok_or_else(missing)?;
         fits(offset, data.len(), region.spec.len)?;
         checked(offset, data.len())?;
         region.memory.write(offset, data);
@@ -253,7 +253,7 @@ impl Board {
     /// Sets bytes of the memory for DMA, from `offset` on, at no simulated time.
     fn set_host_memory(&mut self, offset: u64, data: &[u8]) -> PyResult<()> {
         fits(offset, data.len(), MOST_BYTES as u64)?;
-        self.board.memory_mut().write(offset, data);
+        self.simulated.memory_mut().write(offset, data);
         Ok(())
     }
 
@@ -261,14 +261,14 @@ impl Board {
     fn host_memory<'py>(&mut self, py: Python<'py>, offset: u64, length: usize) -> PyResult<Bound<'py, PyBytes>> {
         fits(offset, length, MOST_BYTES as u64)?;
         let mut bytes = vec![0; length];
-        self.board.memory_mut().read(offset, &mut bytes);
+        self.simulated.memory_mut().read(offset, &mut bytes);
         Ok(PyBytes::new(py, &bytes))
     }
 }
 
 impl Board {
     fn no_card(&self, card: usize) -> PyErr {
-        refused(&format!("card: there is no card {card}; the last one is {}", self.board.cards().saturating_sub(1)))
+        refused(&format!("card: there is no card {card}; the last one is {}", self.simulated.cards().saturating_sub(1)))
     }
 }
 

@@ -55,7 +55,7 @@ impl PanelWaterfall {
         };
         let most = MOST.min(MOST_OF_ALL / traces.len().max(1));
         let place = traces.iter().position(is_of_panel)?;
-        let traced = &traces[place].traced;
-        (!traced.trace.frames.is_empty()).then(|| PanelWaterfall { place, waterfall: Waterfall::of(traced, most) })
+        let found = &traces.get(place)?.traced;
+        (!found.trace.frames.is_empty()).then(|| PanelWaterfall { place, waterfall: Waterfall::of(found, most) })
     }
 }

@@ -85,7 +85,7 @@ pub(crate) fn open_drive(path: &Path, access: &CardAccess, cancel: &Cancel) -> R
     let before = State::now(&device);
     let driver = device.driver()?;
     let machine = NvmeMachine::open(&node, emulated.is_some(), cancel.flag())?;
-    let note = format!(
+    let remark = format!(
         "nvme:{}: DMA writes to host memory are reads of an NVMe drive through the kernel's driver, {}; every time begins with the \
          system call that submits a read and ends when a core sees its completion, and includes the driver, its interrupt and the \
          drive's access to its medium: it is an upper bound, and a rate a lower bound of the link",
@@ -94,7 +94,7 @@ pub(crate) fn open_drive(path: &Path, access: &CardAccess, cancel: &Cancel) -> R
     );
     let attachment = Attachment { device, places: Vec::new(), driver, was_enabled: false };
     let card = Card { attachment, mappings: Vec::new(), emulated, before, mps: payload(node.function()) };
-    Ok(OpenCard { machine: Box::new(machine), card, notes: vec![note] })
+    Ok(OpenCard { machine: Box::new(machine), card, notes: vec![remark] })
 }
 
 /// The attachment of a card that is bound to `vfio-pci`, without ranges.
