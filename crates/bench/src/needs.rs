@@ -17,7 +17,12 @@ pub(crate) fn dma_engine(facts: &Facts) -> Option<LeftOut> {
 /// An IOMMU that translates addresses of devices.
 pub(crate) fn iommu(facts: &Facts) -> Option<LeftOut> {
     dma_engine(facts).or_else(|| {
-        let needs = "no IOMMU, devices use physical addresses: the platform file has no section [iommu], or its IOMMU is in pass-through mode";
+        let needs = match facts.time_base {
+            TimeBase::Simulated => {
+                "no IOMMU, devices use physical addresses: the platform file has no section [iommu], or its IOMMU is in pass-through mode"
+            }
+            _ => "this target maps its memory itself: bind the card to vfio-pci, or use a platform with a section [iommu]",
+        };
         facts.dma?.page_bytes.is_none().then(|| LeftOut::all(needs))
     })
 }
