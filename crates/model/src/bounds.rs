@@ -67,8 +67,7 @@ impl Largest {
 
     /// The larger of this and of a time of several bounds together, which has no lead.
     pub(crate) fn at_least(self, ns: f64) -> Largest {
-        let ns = self.ns.max(ns);
-        Largest { ns, next_ns: ns, ..self }
+        if ns > self.ns { Largest { ns, next_ns: ns, ..self } } else { self }
     }
 
     /// The same time with another name for its bound.

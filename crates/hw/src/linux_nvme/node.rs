@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn a_device_number_has_its_parts_where_the_c_library_puts_them() {
         // makedev(0x12345, 0x6789a)
-        let number = 0x0001_2000_0678_0000 | 0x345 << 8 | 0x9a;
+        let number = 0x0001_2000_6780_0000 | 0x345 << 8 | 0x9a;
         assert_eq!((major(number), minor(number)), (0x12345, 0x6789a));
         assert_eq!((major(0xf103), minor(0xf103)), (0xf1, 3));
     }

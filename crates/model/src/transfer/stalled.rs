@@ -27,7 +27,7 @@ use std::collections::{BinaryHeap, VecDeque};
 const FEWEST: u64 = 1024;
 
 /// The same without a period.
-const FEWEST_AT_RANDOM: u64 = 4096;
+const FEWEST_AT_RANDOM: u64 = MOST_PIECES;
 
 /// Rounds of tags, and stalls for descriptors, that are followed at least.
 const ROUNDS: u64 = 8;
