@@ -141,10 +141,10 @@ fn misuse_of_ultrascale_streams_is_found() {
             "s_axis_rq: tvalid is 0 inside a packet",
         ),
         (
-            "the descriptor announces a DW too much",
+            "the descriptor of a write announces a DW too much",
             "tlp_to_packet.sv",
             "poisoned, 3'b000, is_write, length}",
-            "poisoned, 3'b000, is_write, length + 11'd1}",
+            "poisoned, 3'b000, is_write, length + 11'(is_write)}",
             "assertion",
             "the descriptor announces",
         ),

@@ -65,9 +65,11 @@ impl Largest {
         Largest { bound, ns, next_ns: if lead.is_finite() { ns / lead } else { 0.0 } }
     }
 
-    /// The larger of this and of a time of several bounds together, which has no lead.
+    /// The larger of this and of a time of several bounds together, which has no lead if it is more than rounding longer.
     pub(crate) fn at_least(self, ns: f64) -> Largest {
-        if ns > self.ns { Largest { ns, next_ns: ns, ..self } } else { self }
+        const ROUNDING: f64 = 1e-3;
+        let has_no_lead = ns > self.ns * (1.0 + ROUNDING);
+        Largest { ns: self.ns.max(ns), next_ns: if has_no_lead { ns } else { self.next_ns }, ..self }
     }
 
     /// The same time with another name for its bound.
