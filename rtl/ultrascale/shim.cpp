@@ -2,8 +2,8 @@
 // streams RQ, RC, CQ and CC of 64 to 512 bits.
 //
 // This is the hard block as its user sees it: it turns TLPs into packets with descriptors and back, counts credits, checks
-// completions against outstanding reads and reports their errors, and sends the MSI. Source of all fields, codes and rules:
-// PG213, "UltraScale+ Devices Integrated Block for PCI Express". rtl/README.md lists what is fixed and what is left out.
+// completions against outstanding reads and reports their errors, and sends the MSI. Source of all fields, codes and rules,
+// from memory and not checked against its text: PG213, "UltraScale+ Devices Integrated Block for PCI Express". rtl/README.md lists what is fixed and what is left out.
 #define CLOCK user_clk
 #include "../verilated_device.hpp"
 

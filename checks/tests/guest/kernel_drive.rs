@@ -181,7 +181,7 @@ fn running(guest: &mut Guest) {
     let asked = "--question dma_write_bandwidth --sizes 4KiB --full --budget 900";
     guest.expect("rm -f status");
     guest.expect(&format!("(lanemark bench --on {DRIVE} {asked} >said 2>&1; echo $? >status) >/dev/null 2>&1 &"));
-    // It has the drive open when the run begins.
+    // The program opens the drive before it measures.
     let opened = "ls -l /proc/$(pidof lanemark)/fd 2>/dev/null | grep -q ng0n1";
     guest.expect(&format!("for i in $(seq 300); do {opened} && exit 0; sleep 0.1; done; cat said; exit 1"));
     guest.expect("sleep 2; [ ! -s status ] || { cat said; exit 1; }");

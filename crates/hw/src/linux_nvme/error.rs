@@ -13,7 +13,7 @@ pub enum DriveError {
     NotANamespace {
         /// The path given.
         path: PathBuf,
-        /// What it is instead.
+        /// What the path is: `is a block device`, for example.
         is: String,
         /// The namespaces of this machine, or how to get one.
         hint: String,

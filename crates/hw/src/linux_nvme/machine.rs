@@ -97,7 +97,7 @@ impl NvmeMachine {
         Ok(NvmeMachine { facts, cpus, timer, node, file, limits, way, pages, interrupted, runs: 0 })
     }
 
-    /// How commands reach the drive, in words.
+    /// Whether commands go through `io_uring` or by ioctl, and for an ioctl the reason, as text for the user.
     #[must_use]
     pub fn way(&self) -> String {
         self.way.summary()

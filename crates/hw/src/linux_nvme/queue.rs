@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Time after a failed command within which sysfs shows that its drive is being removed.
 const REMOVAL: Duration = Duration::from_secs(1);
 
-/// How commands reach the kernel's driver.
+/// The system interface by which commands are given to the kernel's driver.
 #[derive(Debug)]
 pub(super) enum Way {
     Ring(Box<Ring>),

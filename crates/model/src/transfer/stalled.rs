@@ -13,6 +13,7 @@
 //! A request reaches root complex, memory, link and engine no earlier than these have served the one before it. What only
 //! has a mean, such as credits, remains with the other terms, of which this is one more.
 
+use super::alike::AlikeRequest;
 use super::kept::Kept;
 use super::sum::Sum;
 use super::way::{MOST_PIECES, Way};
@@ -26,21 +27,21 @@ use std::collections::{BinaryHeap, VecDeque};
 /// Requests that are followed at least; further ones are assumed to take as long as the second half of them.
 const FEWEST: u64 = 1024;
 
-/// The same without a period.
+/// Requests that are followed at least if transfers do not repeat.
 const FEWEST_AT_RANDOM: u64 = MOST_PIECES;
 
 /// Rounds of tags, and stalls for descriptors, that are followed at least.
 const ROUNDS: u64 = 8;
 const STALLS: u64 = 32;
 
-/// Periods whose line is better than that of the descriptors in them.
+/// Number of periods from which on their line is used, and not that of the descriptors.
 const ENOUGH: usize = 8;
 
 /// Share of the time that stalls must have to be followed.
 const NEGLIGIBLE: f64 = 0.01;
 
-/// When all requests before some of them have ended, by the sum of their latencies: a straight line through the second half
-/// of those that are followed.
+/// Points of the second half of the followed requests, for a straight line: before some of them, the sum of the latencies of
+/// all earlier ones, and when the last of these has ended, in nanoseconds.
 #[derive(Debug, Default)]
 struct Line {
     points: Vec<(f64, f64)>,
@@ -122,7 +123,7 @@ struct Requests<'w, 'a> {
     way: &'w Way<'a>,
     /// The next transfer.
     next: u64,
-    kept: Kept<super::alike::AlikeRequest, Sum>,
+    kept: Kept<AlikeRequest, Sum>,
     tags: Tags,
 }
 
