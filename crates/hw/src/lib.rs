@@ -53,6 +53,8 @@ pub mod linux_vfio;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod map_unmap;
 mod no_host_memory;
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+mod no_machine;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod nvme;
 pub mod opencl;

@@ -2,7 +2,7 @@
 
 use super::{DriveError, DriveNode};
 use crate::lines::Lines;
-use lanemark_machine::{Facts, Machine, MachineError, Plan, Samples, Unsupported};
+use crate::no_machine::no_machine;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -49,22 +49,6 @@ impl NvmeRehearsal {
     pub fn notes(&self) -> Lines {
         match self.never {}
     }
-}
-
-macro_rules! no_machine {
-    ($($name:ident),*) => {$(
-        impl Machine for $name {
-            fn facts(&self) -> &Facts {
-                match self.never {}
-            }
-            fn supports(&self, _plan: &Plan) -> Result<(), Unsupported> {
-                match self.never {}
-            }
-            fn run(&mut self, _plan: &Plan, _samples: &mut Samples) -> Result<(), MachineError> {
-                match self.never {}
-            }
-        }
-    )*};
 }
 
 no_machine!(NvmeMachine, NvmeRehearsal);

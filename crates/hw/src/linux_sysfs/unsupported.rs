@@ -4,7 +4,8 @@ use super::attachment::{Attachment, Consent, Place};
 use super::effective::{MappedType, Mapping};
 use super::touch::Notes;
 use super::{Address, CardError, Range, System};
-use lanemark_machine::{Facts, Machine, MachineError, Plan, Samples, Unsupported, Width};
+use crate::no_machine::no_machine;
+use lanemark_machine::Width;
 use lanemark_units::MemoryType;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -136,22 +137,6 @@ impl BarMapping {
     pub fn fence(&mut self) {
         match self.never {}
     }
-}
-
-macro_rules! no_machine {
-    ($($name:ident),*) => {$(
-        impl Machine for $name {
-            fn facts(&self) -> &Facts {
-                match self.never {}
-            }
-            fn supports(&self, _plan: &Plan) -> Result<(), Unsupported> {
-                match self.never {}
-            }
-            fn run(&mut self, _plan: &Plan, _samples: &mut Samples) -> Result<(), MachineError> {
-                match self.never {}
-            }
-        }
-    )*};
 }
 
 no_machine!(CardMachine, Rehearsal);

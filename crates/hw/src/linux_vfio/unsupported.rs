@@ -2,7 +2,8 @@
 
 use super::{VfioError, VfioOptions};
 use crate::linux_sysfs::{Address, Attachment, Mapping, Rehearsal, System};
-use lanemark_machine::{Facts, Machine, MachineError, Plan, Samples, Unsupported};
+use crate::no_machine::no_machine;
+use lanemark_machine::MachineError;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -80,22 +81,6 @@ impl VfioNotes {
     pub fn take(&self) -> Vec<String> {
         Vec::new()
     }
-}
-
-macro_rules! no_machine {
-    ($($name:ident),*) => {$(
-        impl Machine for $name {
-            fn facts(&self) -> &Facts {
-                match self.never {}
-            }
-            fn supports(&self, _plan: &Plan) -> Result<(), Unsupported> {
-                match self.never {}
-            }
-            fn run(&mut self, _plan: &Plan, _samples: &mut Samples) -> Result<(), MachineError> {
-                match self.never {}
-            }
-        }
-    )*};
 }
 
 no_machine!(VfioMachine, VfioRehearsal);
