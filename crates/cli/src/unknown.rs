@@ -115,6 +115,12 @@ pub fn fit_text(name: &str, filled: &Filled) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
+/// Decimal places that show two digits of the width of this interval, at most five.
+fn decimals((least, most): (f64, f64)) -> usize {
+    let places = 1.0 - (most - least).log10().floor();
+    if places.is_finite() { places.clamp(0.0, 5.0) as usize } else { 5 }
+}
+
 fn print(out: &mut impl Write, name: &str, filled: &Filled, width: Option<u16>) -> Result<(), Failure> {
     let used: Vec<String> = filled.questions.iter().map(|(name, count)| format!("{count} of {name}")).collect();
     writeln!(out, "{name} on {}: fitted to {}", filled.draft.name(), used.join(", "))?;
@@ -122,9 +128,11 @@ fn print(out: &mut impl Write, name: &str, filled: &Filled, width: Option<u16>) 
     let told = |key: &String| !is_open(key) && !filled.assumed.contains(key);
     for found in filled.fit.found.iter().filter(|found| told(&found.name)) {
         let (least, most) = found.leave_one_out;
-        let within = found.within_95.map(|(least, most)| format!("{least:.5} to {most:.5} with 95 %, "));
+        let digits = decimals(found.within_95.unwrap_or((least, most)));
+        let within = found.within_95.map(|(least, most)| format!("{least:.digits$} to {most:.digits$} with 95 %, "));
         let within = within.unwrap_or_default();
-        writeln!(out, "  {} = {:.5} ({within}{least:.5} to {most:.5} leaving one out)", found.name, found.value)?;
+        let (name, value) = (&found.name, found.value);
+        writeln!(out, "  {name} = {value:.digits$} ({within}{least:.digits$} to {most:.digits$} leaving one out)")?;
     }
     for reopened in &filled.reopened {
         let Reopened { key, assumed, chosen, is_compared, .. } = reopened;
@@ -327,4 +335,15 @@ pub fn fit_json(name: &str, filled: &Filled) -> serde_json::Value {
         })),
         "draft": filled.draft.to_json(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::decimals;
+
+    #[test]
+    fn two_digits_of_the_width_of_an_interval_are_shown() {
+        assert_eq!([(514.4, 530.1), (23.7, 24.3), (4.008, 4.072), (1e-9, 2e-9)].map(decimals), [0, 2, 3, 5]);
+        assert_eq!([(24.0, 24.0), (0.0, f64::INFINITY), (f64::NAN, 1.0)].map(decimals), [5, 5, 5]);
+    }
 }
