@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         a_slider_redraws_the_plot_in_light_and_dark,
         the_page_of_a_record_has_waterfalls_to_zoom,
         a_page_is_dark_where_the_system_is,
-        a_printed_page_lists_its_tlps_and_has_no_buttons,
+        a_printed_page_lists_its_tlps_and_folded_tables_and_has_no_buttons,
         nothing_is_wider_than_a_phone,
         every_control_has_a_name_for_a_screen_reader,
         the_picture_of_the_readme_shows_the_page_of_this_build,
@@ -194,13 +194,24 @@ fn a_page_is_dark_where_the_system_is() {
     }
 }
 
-fn a_printed_page_lists_its_tlps_and_has_no_buttons() {
+fn a_printed_page_lists_its_tlps_and_folded_tables_and_has_no_buttons() {
     let (_folder, file) = written();
     let mut browser = Browser::start(1200, false);
     browser.open_until(&file, "", "document.querySelectorAll('.plot canvas').length > 0");
-    let printed = browser.call("Page.printToPDF", &serde_json::json!({}));
-    // `%PDF-` in base64.
-    assert!(printed["data"].as_str().unwrap().starts_with("JVBERi0"));
+    let printed = |browser: &mut Browser| {
+        let document = browser.call("Page.printToPDF", &serde_json::json!({}));
+        let document = document["data"].as_str().unwrap().to_owned();
+        // `%PDF-` in base64.
+        assert!(document.starts_with("JVBERi0"));
+        document.len()
+    };
+    let whole = printed(&mut browser);
+    let folded = "details:not([open])::details-content { content-visibility: hidden !important; }";
+    browser.value(&format!(
+        "document.head.append(Object.assign(document.createElement('style'), {{textContent: '{folded}'}}))"
+    ));
+    let without = printed(&mut browser);
+    assert!(whole > without, "folded tables are not printed: {whole} characters, {without} without them");
     let listed = browser.value("document.querySelectorAll('details.trace tbody tr').length");
     assert!(listed.as_u64().unwrap() > 2, "the TLPs are listed for the paper: {listed}");
     browser.call("Emulation.setEmulatedMedia", &serde_json::json!({"media": "print"}));
