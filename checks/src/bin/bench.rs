@@ -4,6 +4,8 @@
 //! alternate, and the ratio is taken round by round. The program never fails; `docs/performance.md`
 //! has a table with date and machine.
 
+#[path = "bench/board.rs"]
+mod board;
 #[path = "bench/cocotb.rs"]
 mod cocotb;
 #[path = "bench/compiled.rs"]
@@ -84,12 +86,13 @@ fn main() {
     // Without an argument all benchmarks run; with a name, only that one.
     let only = std::env::args().nth(1);
     let is_asked = |name: &str| only.as_deref().is_none_or(|only| only == name);
-    let all: [(&str, &dyn Fn()); 19] = [
+    let all: [(&str, &dyn Fn()); 20] = [
         // First, because it reports the peak memory of the process so far.
         ("steady", &steady::steady),
         ("simulator", &|| simulator(&card)),
         ("path", &|| path::path(&card)),
         ("fabric", &fabric::fabric),
+        ("board", &|| board::board(&card)),
         ("cocotb", &|| cocotb::cocotb(&card)),
         ("decode", &decode::decode),
         ("predictions", &|| predictions(&card)),

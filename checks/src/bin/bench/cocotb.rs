@@ -38,7 +38,8 @@ pub fn cocotb(card: &Platform) {
     }
 }
 
-fn writes_per_s(platform: &Platform) -> Option<f64> {
+/// 64 B writes per second of elapsed time, simulated on this platform; `None` if not all arrived.
+pub fn writes_per_s(platform: &Platform) -> Option<f64> {
     let region = platform.region("memory")?;
     let address = platform.bar(u8::try_from(region.bar.value).ok()?)?.address_bytes.value + region.offset_bytes.value;
     let mut board = Board::new(platform).ok()?;
