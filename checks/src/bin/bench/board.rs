@@ -7,8 +7,8 @@ use std::process::Command;
 
 /// What `checks/python/board_rate.py` calls its loops, and what they are.
 const LOOPS: [(&str, &str); 2] = [
-    ("taken_together", "board: 64 B writes from Python, taken in groups, thousand per second (target: 200)"),
-    ("answered_one_by_one", "  a device in Python answers each, event by event, thousand TLPs per second"),
+    ("taken_together", "board: 64 B writes from Python, thousand per CPU s (target: 200)"),
+    ("answered_one_by_one", "  each answered by a device in Python, thousand TLPs per CPU s"),
 ];
 
 pub fn board(card: &Platform) {
