@@ -366,8 +366,10 @@ fn to_fix(problem: &FitData, fit: &Fit, assume_rest: bool) -> Vec<(String, Optio
     let of_usual = preset(USUAL).and_then(Result::ok);
     let parameters = problem.parameters();
     let usual = |key: &str| {
-        let start = parameters.iter().find(|parameter| parameter.name == key).map(|parameter| parameter.start);
-        of_usual.as_ref().and_then(|platform| platform.number(key)).map(|number| number.0).or(start)
+        let parameter = parameters.iter().find(|parameter| parameter.name == key)?;
+        let number = of_usual.as_ref().and_then(|platform| platform.number(key));
+        // The file may limit it more closely than the preset has it: 32 tags without extended ones.
+        Some(number.map_or(parameter.start, |number| number.0.clamp(parameter.low, parameter.high)))
     };
     let mut fixed: Vec<(String, Option<f64>)> = Vec::new();
     for set in &fit.loose {

@@ -135,3 +135,21 @@ fn with_assumed_numbers_the_platform_answers_like_the_card() {
     let sum = |platform: &Platform| of(platform, "link.latency_ns") + of(platform, "endpoint.ingress_ns");
     assert!((sum(&twin) / sum(&truth) - 1.0).abs() < 0.01, "the determined sum must be right for any split");
 }
+
+#[test]
+fn a_number_is_assumed_within_the_limits_of_the_file() {
+    let truth = Platform::parse("truth", TRUTH).unwrap();
+    let (record, usual) = (record(&truth), truth.number("endpoint.ingress_ns").unwrap().0);
+    let keys = ["root_complex.core_round_trip_ns", "endpoint.ingress_ns"];
+    for (limit, assumed) in [("at_most", usual - 1.0), ("at_most", usual), ("at_least", usual + 1.0)] {
+        let text = blanked(&keys).text().to_owned();
+        let (before, after) = text.split_once("\ningress_ns = { unknown = \"blanked\"").unwrap();
+        let text = format!("{before}\ningress_ns = {{ unknown = \"blanked\", {limit} = {assumed}{after}");
+        let draft = Draft::parse("limited.toml", &text).unwrap();
+        let options = FillOptions { assume_rest: true, ..FillOptions::default() };
+        let filled = fill_in("card.json", &Measured::Record(&record, None), &draft, options).unwrap();
+        assert_eq!(filled.assumed, keys[1..]);
+        let twin = filled.draft.complete().unwrap();
+        assert_eq!(twin.number(keys[1]).unwrap().0.to_bits(), assumed.to_bits(), "{limit} {assumed}");
+    }
+}
