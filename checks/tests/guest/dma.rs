@@ -1,6 +1,6 @@
 //! DMA by the engine of a device, through VFIO and the IOMMU of the guest.
 
-use crate::guest::{Guest, Hardware};
+use crate::guest::{Guest, Hardware, KERNEL};
 use lanemark_checks::{lanemark, root};
 use serde_json::{Value, json};
 use std::fs;
@@ -36,7 +36,7 @@ const EDU: &str = "0000:00:05.0";
 pub fn shared() -> MutexGuard<'static, Guest> {
     static GUEST: OnceLock<Mutex<Guest>> = OnceLock::new();
     let guest = GUEST.get_or_init(|| {
-        let hardware = Hardware { devices: DEVICES, kernel: "" };
+        let hardware = Hardware { packages: KERNEL, devices: DEVICES, kernel: "" };
         Mutex::new(Guest::boot(&hardware, &[lanemark()], |folder| {
             fs::write(folder.join("storage"), vec![0xa7; 1 << 20]).unwrap();
         }))

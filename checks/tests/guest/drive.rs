@@ -1,6 +1,6 @@
 //! An NVMe drive behind VFIO: reads by its own queues, compared with the image behind it.
 
-use crate::guest::{Guest, Hardware};
+use crate::guest::{Guest, Hardware, KERNEL};
 use lanemark_checks::lanemark;
 use serde_json::{Value, json};
 use std::fs;
@@ -43,7 +43,7 @@ const IMAGE: usize = 8 << 20;
 fn shared() -> MutexGuard<'static, Guest> {
     static GUEST: OnceLock<Mutex<Guest>> = OnceLock::new();
     let guest = GUEST.get_or_init(|| {
-        let hardware = Hardware { devices: DEVICES, kernel: "" };
+        let hardware = Hardware { packages: KERNEL, devices: DEVICES, kernel: "" };
         let programs = [lanemark(), Path::new(env!("CARGO_BIN_EXE_read-drive"))];
         Mutex::new(Guest::boot(&hardware, &programs, |folder| {
             fs::write(folder.join("image"), image(IMAGE)).unwrap();

@@ -39,8 +39,15 @@ emulator=$!
 wait $emulator
 "#;
 
+/// Linux 6.1, for which our kernel module is built.
+pub const KERNEL: &str = "guest-kernel";
+/// Linux 6.12, which has a driver of virtio-iommu.
+pub const KERNEL_WITH_VIRTIO_IOMMU: &str = "guest-kernel-virtio";
+
 /// Configuration of a guest.
 pub struct Hardware<'a> {
+    /// Folder of the kernel below `.tools`: [`KERNEL`] or [`KERNEL_WITH_VIRTIO_IOMMU`].
+    pub packages: &'a str,
     /// Arguments of the emulator, such as `-device` and `-object`; `{folder}` is the folder of backing files.
     pub devices: &'a [&'a str],
     /// Additional kernel command line.
@@ -85,7 +92,7 @@ impl Guest {
 
     fn started(hardware: &Hardware, programs: &[&Path], folder: tempfile::TempDir) -> Result<Guest, String> {
         let here = folder.path().to_str().unwrap().to_owned();
-        initramfs(programs).write(&folder.path().join("initramfs")).unwrap();
+        initramfs(hardware.packages, programs).write(&folder.path().join("initramfs")).unwrap();
         let kernel_line = format!(
             // no_timer_check: the kernel's timer test sometimes fails on a busy machine.
             "console=ttyS0 quiet panic=-1 no_timer_check intel_iommu=on {}",
@@ -97,7 +104,7 @@ impl Guest {
                 .chain(["-nodefaults", "-display", "none", "-no-reboot"])
                 .map(str::to_owned)
                 .collect();
-        arguments.extend(["-kernel".to_owned(), kernel().to_str().unwrap().to_owned()]);
+        arguments.extend(["-kernel".to_owned(), kernel(hardware.packages).to_str().unwrap().to_owned()]);
         arguments.extend(["-initrd".to_owned(), format!("{here}/initramfs")]);
         arguments.extend(["-append".to_owned(), kernel_line]);
         arguments.extend(["-serial".to_owned(), format!("file:{here}/console")]);
@@ -248,15 +255,15 @@ fn qemu() -> Vec<PathBuf> {
     ]
 }
 
-fn kernel() -> PathBuf {
-    let boot = tools().join("guest-kernel/root/boot");
+fn kernel(packages: &str) -> PathBuf {
+    let boot = tools().join(packages).join("root/boot");
     let files = fs::read_dir(&boot).unwrap_or_else(|error| panic!("{}: {error}; run make test-qemu", boot.display()));
     let mut kernels = files.map(|file| file.unwrap().path());
     kernels.find(|path| path.file_name().unwrap().to_string_lossy().starts_with("vmlinuz-")).unwrap()
 }
 
-/// Drivers to which a card can be bound.
-const DRIVERS: [&str; 4] = ["vfio_iommu_type1", "vfio-pci", "uio_pci_generic", "nvme"];
+/// Drivers to which a card can be bound, and that of virtio-iommu.
+const DRIVERS: [&str; 5] = ["vfio_iommu_type1", "vfio-pci", "uio_pci_generic", "nvme", "virtio-iommu"];
 
 /// Module files of these drivers and their dependencies, in loading order; built-in drivers have no file.
 fn modules(folder: &Path) -> Vec<PathBuf> {
@@ -276,18 +283,17 @@ fn modules(folder: &Path) -> Vec<PathBuf> {
     modules
 }
 
-/// The initramfs: busybox, modules, stripped `programs`, and their shared libraries.
-fn initramfs(programs: &[&Path]) -> Initramfs {
+/// The initramfs: busybox, modules of a kernel, stripped `programs`, and their shared libraries.
+fn initramfs(packages: &str, programs: &[&Path]) -> Initramfs {
     let mut archive = Initramfs::default();
     for folder in ["proc", "sys", "dev", "tmp", "bin"] {
         archive.folder(folder);
     }
-    let kernel = tools().join("guest-kernel/root");
     archive.program("etc/passwd", format!("somebody:x:{SOMEBODY}:{SOMEBODY}::/tmp:/bin/sh\n").as_bytes());
     archive.program("init", include_bytes!("../../guest/init"));
-    archive.program("bin/busybox", &fs::read(kernel.join("bin/busybox")).unwrap());
-    let ours = module::built().map(Path::to_path_buf);
-    for (place, module) in modules(&kernel.join("lib/modules")).iter().chain(&ours).enumerate() {
+    archive.program("bin/busybox", &fs::read(tools().join(KERNEL).join("root/bin/busybox")).unwrap());
+    let ours = module::built().filter(|_| packages == KERNEL).map(Path::to_path_buf);
+    for (place, module) in modules(&tools().join(packages).join("root")).iter().chain(&ours).enumerate() {
         let name = module.file_name().unwrap().to_str().unwrap();
         // The guest loads them in alphabetical order.
         archive.program(&format!("modules/{place:02}-{name}"), &fs::read(module).unwrap());

@@ -1,6 +1,6 @@
 //! A namespace of an NVMe drive, read through the kernel's driver.
 
-use crate::guest::{Guest, Hardware};
+use crate::guest::{Guest, Hardware, KERNEL};
 use lanemark_checks::{lanemark, root};
 use serde_json::{Value, json};
 use std::fs;
@@ -38,7 +38,7 @@ fn without_io_uring() -> &'static Path {
 }
 
 fn boot() -> Guest {
-    let hardware = Hardware { devices: DEVICES, kernel: "" };
+    let hardware = Hardware { packages: KERNEL, devices: DEVICES, kernel: "" };
     let programs = [lanemark(), without_io_uring()];
     Guest::boot(&hardware, &programs, |folder| fs::write(folder.join("image"), image()).unwrap())
 }

@@ -14,6 +14,7 @@ mod guest;
 mod guide;
 mod host;
 mod initramfs;
+mod iommus;
 mod kernel_drive;
 mod lockdown;
 mod module;
@@ -23,7 +24,7 @@ mod storage;
 mod topology;
 mod vfio;
 
-use guest::{Guest, Hardware};
+use guest::{Guest, Hardware, KERNEL};
 use lanemark_checks::trials::{Available, run};
 use lanemark_checks::{compile_c_example, lanemark, library, trials};
 use std::fs;
@@ -77,6 +78,10 @@ fn main() -> ExitCode {
         driver::binding_needs_root,
         guide::card_commands_print_the_shown_output,
         host::bench_of_the_guests_memory_is_marked_as_emulated,
+        iommus::a_virtual_iommu_answers_the_questions_of_a_real_one,
+        iommus::vt_d_without_caching_mode_answers_the_same_questions,
+        iommus::vfio_without_interrupt_remapping_is_refused_with_the_setting_that_permits_it,
+        iommus::dma_blocked_by_a_virtual_iommu_is_an_error_with_the_report_of_the_kernel,
         kernel_drive::a_drive_that_keeps_its_driver_answers_questions_and_its_bytes_are_compared,
         kernel_drive::a_record_of_reads_by_the_kernel_names_function_driver_and_way,
         kernel_drive::where_io_uring_is_not_permitted_commands_go_by_ioctl_one_at_a_time,
@@ -164,7 +169,7 @@ fn shared() -> MutexGuard<'static, Guest> {
 }
 
 fn boot(kernel: &str) -> Guest {
-    let mut guest = Guest::boot(&Hardware { devices: DEVICES, kernel }, &programs(), |folder| {
+    let mut guest = Guest::boot(&Hardware { packages: KERNEL, devices: DEVICES, kernel }, &programs(), |folder| {
         fs::write(folder.join("storage"), vec![BEFORE; STORAGE_BYTES]).unwrap();
         fs::write(folder.join("drive"), vec![BEFORE; STORAGE_BYTES]).unwrap();
     });

@@ -1,6 +1,6 @@
 //! Removal of a card while a program uses it.
 
-use crate::guest::{Guest, Hardware};
+use crate::guest::{Guest, Hardware, KERNEL};
 use crate::programs;
 use std::fs;
 
@@ -12,7 +12,7 @@ const DEVICES: &[&str] = &[
 ];
 
 pub fn removing_a_card_ends_the_run_with_its_name() {
-    let hardware = Hardware { devices: DEVICES, kernel: "" };
+    let hardware = Hardware { packages: KERNEL, devices: DEVICES, kernel: "" };
     let mut guest = Guest::boot(&hardware, &programs(), |folder| {
         fs::write(folder.join("storage"), vec![0; 4 << 20]).unwrap();
     });

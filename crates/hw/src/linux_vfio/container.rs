@@ -83,8 +83,10 @@ impl Container {
         }
         ioctl::set_container(group_file.as_fd(), file.as_fd())
             .map_err(|error| os("adding to a container", &group_path, error))?;
-        ioctl::set_iommu(file.as_fd(), VFIO_TYPE1v2_IOMMU)
-            .map_err(|error| os("choosing the type 1 IOMMU of", &path, error))?;
+        ioctl::set_iommu(file.as_fd(), VFIO_TYPE1v2_IOMMU).map_err(|error| match Errno::from_io_error(&error) {
+            Some(Errno::PERM) => VfioError::NoInterruptRemapping { device },
+            _ => os("choosing the type 1 IOMMU of", &path, error),
+        })?;
         let name = CString::new(device.to_string()).map_err(|error| os("naming", &path, error.into()))?;
         let device_file = ioctl::device(group_file.as_fd(), &name)
             .map_err(|error| os("opening the device of", &group_path, error))?;

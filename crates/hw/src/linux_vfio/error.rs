@@ -16,6 +16,15 @@ pub enum VfioError {
         /// Missing file.
         path: PathBuf,
     },
+    /// The platform does not remap interrupts, so the kernel does not permit type 1. Source: Linux,
+    /// `vfio_iommu_type1_attach_group`.
+    #[error(
+        "{device}: this platform does not remap interrupts, so the device could send any interrupt to the processors, and the kernel refuses VFIO: turn interrupt remapping on in the firmware setup; if you trust the device, or in a virtual machine without remapping, permit it with: echo 1 > /sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts"
+    )]
+    NoInterruptRemapping {
+        /// Device.
+        device: Address,
+    },
     /// The device is not bound to `vfio-pci`.
     #[error("{device} is not bound to vfio-pci (no {}): bind it with: lanemark bind {device}", path.display())]
     NotBound {

@@ -51,9 +51,22 @@ fn fault(record: &str, device: Address) -> Option<String> {
         let before = message[..at].chars().next_back();
         before.is_none_or(|letter| !letter.is_ascii_hexdigit() && letter != ':')
     };
-    let is_named = message.contains(&whole) || message.match_indices(short).any(|(at, _)| is_apart(at));
+    let is_named = message.contains(&whole)
+        || message.match_indices(short).any(|(at, _)| is_apart(at))
+        || endpoint(message) == Some(number(device));
     let is_fault = WORDS.iter().any(|word| message.contains(word)) && is_named;
     is_fault.then(|| message.to_owned())
+}
+
+/// The number of the endpoint in a report of virtio-iommu. Source: Linux, `viommu_fault_handler`.
+fn endpoint(message: &str) -> Option<u32> {
+    let (_, after) = message.strip_prefix("virtio_iommu ")?.split_once(" fault from EP ")?;
+    after.split(' ').next()?.parse().ok()
+}
+
+/// Domain, bus, device and function as one number: the endpoint of QEMU's table of virtual IOMMUs. Source: ACPI, VIOT.
+fn number(device: Address) -> u32 {
+    device.domain << 16 | u32::from(device.function.0)
 }
 
 #[cfg(test)]
@@ -72,6 +85,16 @@ mod tests {
             line.to_owned(),
         ] {
             assert_eq!(fault(&other, device), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_virtual_iommu_names_a_device_by_its_number() {
+        let line = "virtio_iommu virtio0: page fault from EP 48 at 0x100000 [W]";
+        let named = |device: &str| fault(&format!("3,512,9,-;{line}\n"), device.parse().unwrap());
+        assert_eq!(named("0000:00:06.0").as_deref(), Some(line));
+        for other in ["0000:00:06.1", "0000:00:04.0", "0000:48:00.0", "0001:00:06.0"] {
+            assert_eq!(named(other), None, "{other}");
         }
     }
 

@@ -463,9 +463,18 @@ fn facts(container: &Container, cpu: &Cpu, cpus: usize, is_emulated: bool) -> Fa
 
 /// The kind of IOMMU and its page sizes, in words.
 fn pages(container: &Container) -> String {
-    let sizes = container.properties().page_sizes;
-    let pages = (0..64).filter(|bit| sizes & (1 << bit) != 0).map(|bit| format_size(1 << bit));
-    format!("VFIO type 1, pages of {}", pages.collect::<Vec<_>>().join(", "))
+    format!("VFIO type 1, pages of {}", page_sizes(container.properties().page_sizes))
+}
+
+/// Page sizes in words, from one bit each.
+fn page_sizes(bits: u64) -> String {
+    let smallest = 1 << bits.trailing_zeros().min(63);
+    // An IOMMU of a hypervisor has no page table, and takes mappings of any size.
+    if bits.leading_zeros() == 0 && bits == u64::MAX - (smallest - 1) {
+        return format!("{} and every larger power of two", format_size(smallest));
+    }
+    let pages = (0..64).filter(|bit| bits & (1 << bit) != 0).map(|bit| format_size(1 << bit));
+    pages.collect::<Vec<_>>().join(", ")
 }
 
 /// The facts that hold before the device is opened.
@@ -491,5 +500,17 @@ pub(super) fn facts_without_device(device: Address, cpu: &Cpu, cpus: usize, is_e
         disciplines: vec![],
         line_sources: vec![],
         runtime: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::page_sizes;
+
+    #[test]
+    fn page_sizes_are_listed_unless_every_larger_one_is_there() {
+        assert_eq!(page_sizes(0x4020_1000), "4KiB, 2MiB, 1GiB");
+        assert_eq!(page_sizes(!0xfff), "4KiB and every larger power of two");
+        assert_eq!(page_sizes(!0x1fff & !(1 << 20)).split(", ").count(), 50, "one size is missing");
     }
 }

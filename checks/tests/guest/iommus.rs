@@ -1,0 +1,126 @@
+//! Other IOMMUs than VT-d with caching mode, which the other tests have.
+
+use crate::guest::{Guest, Hardware, KERNEL_WITH_VIRTIO_IOMMU};
+use lanemark_checks::lanemark;
+use serde_json::Value;
+use std::fs;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Devices behind each IOMMU:
+///
+/// | address | device |
+/// | --- | --- |
+/// | 00:06.0 | edu, whose engine reaches 28 address bits |
+/// | 00:07.0 | edu, whose engine drops all but 20 bits of an address |
+/// | 00:08.0 | nvme with 1 MiB, the file `medium` on the outside |
+///
+/// Time is that of instructions, as in the guest of `dma`.
+const DEVICES: [&str; 5] = [
+    "-icount shift=6,sleep=off",
+    "-device edu,addr=0x6",
+    "-device edu,dma_mask=0xfffff,addr=0x7",
+    "-drive if=none,id=medium,format=raw,file={folder}/medium",
+    "-device nvme,addr=0x8,serial=none,drive=medium",
+];
+
+const EDU: &str = "0000:00:06.0";
+const WRONG: &str = "0000:00:07.0";
+const DRIVE: &str = "0000:00:08.0";
+
+/// The setting of VFIO without interrupt remapping, which virtio-iommu does not have.
+const UNSAFE_INTERRUPTS: &str = "/sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts";
+
+fn boot(iommu: &str) -> Guest {
+    let devices: Vec<&str> = DEVICES.into_iter().chain([iommu]).collect();
+    let hardware = Hardware { packages: KERNEL_WITH_VIRTIO_IOMMU, devices: &devices, kernel: "" };
+    Guest::boot(&hardware, &[lanemark()], |folder| fs::write(folder.join("medium"), vec![0xa7; 1 << 20]).unwrap())
+}
+
+/// The guest with virtio-iommu.
+fn with_virtio_iommu() -> MutexGuard<'static, Guest> {
+    static GUEST: OnceLock<Mutex<Guest>> = OnceLock::new();
+    let guest = GUEST.get_or_init(|| {
+        let mut guest = boot("-device virtio-iommu-pci,addr=0x5");
+        // This kernel creates the group of a device when it first looks for its driver.
+        for card in [EDU, WRONG] {
+            guest.expect(&format!(
+                "cd /sys/bus/pci; echo vfio-pci >devices/{card}/driver_override; echo {card} >drivers_probe; \
+                 echo {card} >drivers/vfio-pci/unbind; echo >devices/{card}/driver_override"
+            ));
+        }
+        Mutex::new(guest)
+    });
+    // A failed test leaves the guest usable.
+    let mut guest = guest.lock().unwrap_or_else(PoisonError::into_inner);
+    guest.expect(&format!("echo 1 >{UNSAFE_INTERRUPTS}"));
+    guest
+}
+
+/// A bench of a card that is bound for it, which must succeed: its record.
+fn record(guest: &mut Guest, arguments: &str) -> Value {
+    guest.expect(&format!("lanemark bench --bind vfio-pci --budget 1 {arguments} --record it.json >/dev/null"));
+    serde_json::from_str(&guest.expect("cat it.json")).unwrap()
+}
+
+/// Every question about DMA and its mappings has an answer, and the bytes arrive.
+fn answers_questions_about_dma(guest: &mut Guest) {
+    let costs = record(guest, &format!("--on {DRIVE} --question dma_map_cost --sizes 4KiB --csv cost.csv"));
+    let csv = guest.expect("cat cost.csv");
+    for strategy in ["ranges", "sequential", "magazine", "baseline free list"] {
+        assert!(csv.contains(strategy), "{strategy}: {csv}\n{}", costs["skipped"]);
+    }
+    let drive = record(guest, &format!("--on {DRIVE} --question dma_write_bandwidth --sizes 4KiB"));
+    let confirmed = |record: &Value, question: &str| {
+        let answers = record["answers"].as_array().unwrap();
+        let answer = answers.iter().find(|answer| answer["question"] == question);
+        let answer = answer.unwrap_or_else(|| panic!("{question}: {}", record["skipped"]));
+        let bytes = &answer["bytes"];
+        assert!(bytes["claimed_bytes"].as_u64() > Some(0), "{question}: {bytes}");
+        assert_eq!(bytes["claimed_bytes"], bytes["confirmed_bytes"], "{question}");
+    };
+    confirmed(&drive, "dma_write_bandwidth");
+    guest.expect("echo 4 >/proc/sys/vm/nr_hugepages");
+    let questions = "dma_read_latency,iotlb_reach,iotlb_thrash";
+    let engine = record(
+        guest,
+        &format!("--on {EDU} --device edu --question {questions} --sizes 64 --window 8MiB --stride 4MiB"),
+    );
+    guest.expect("echo 0 >/proc/sys/vm/nr_hugepages");
+    questions.split(',').for_each(|question| confirmed(&engine, question));
+}
+
+pub fn a_virtual_iommu_answers_the_questions_of_a_real_one() {
+    let mut guest = with_virtio_iommu();
+    answers_questions_about_dma(&mut guest);
+    let target =
+        record(&mut guest, &format!("--on {DRIVE} --question dma_map_cost --sizes 4KiB"))["targets"][0].clone();
+    assert!(target["summary"].as_str().unwrap().contains("pages of 4KiB and every larger power of two"), "{target}");
+}
+
+pub fn vt_d_without_caching_mode_answers_the_same_questions() {
+    let mut guest = boot("-device intel-iommu,intremap=on,caching-mode=off");
+    answers_questions_about_dma(&mut guest);
+}
+
+pub fn vfio_without_interrupt_remapping_is_refused_with_the_setting_that_permits_it() {
+    let mut guest = with_virtio_iommu();
+    guest.expect(&format!("echo 0 >{UNSAFE_INTERRUPTS}"));
+    let said = guest.run(&format!("lanemark bench --on {EDU} --bind vfio-pci --question dma_map_cost"));
+    assert!(said.status == 2 && said.stderr.contains("does not remap interrupts"), "{said:?}");
+    assert!(said.stderr.contains(UNSAFE_INTERRUPTS), "{said:?}");
+    assert!(said.stdout.ends_with("restored; driver now: none\n"), "{said:?}");
+}
+
+pub fn dma_blocked_by_a_virtual_iommu_is_an_error_with_the_report_of_the_kernel() {
+    let mut guest = with_virtio_iommu();
+    // This engine drops the upper bits of addresses, so that its requests go to pages that are not mapped.
+    let said = guest.run(&format!(
+        "lanemark bench --on {WRONG} --bind vfio-pci --device edu --question dma_read_latency --sizes 64"
+    ));
+    assert_eq!(said.status, 1, "{said:?}");
+    for words in [&format!("{WRONG}: the IOMMU has blocked"), "virtio_iommu", "fault from EP 56 at 0x", "address_bits"]
+    {
+        assert!(said.stderr.contains(words), "{words}: {said:?}");
+    }
+    guest.expect(&format!("[ ! -e /sys/bus/pci/devices/{WRONG}/driver ]"));
+}
