@@ -36,8 +36,9 @@ class Fit:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The fitted numbers by key."""
-        return {found["key"]: found["value"] for found in self.to_dict()["parameters"]}
+        """The fitted numbers by key, without those that the data leave unknown."""
+        document = self.to_dict()
+        return {found["key"]: found["value"] for found in document["parameters"] if found["key"] not in document["unknown"]}
 
     @property
     def held_out(self) -> dict[str, float] | None:

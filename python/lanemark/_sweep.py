@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -12,6 +11,7 @@ from typing import Any, Union
 from lanemark import _lanemark
 from lanemark._progress import Progress, shown
 from lanemark.errors import FailedError, UsageError
+from lanemark.platform import as_json
 from lanemark.table import Table
 
 #: A space: a TOML file, or a document in its shape.
@@ -106,7 +106,7 @@ class InThisProcess(Executor):
 
 def _text(space: Space) -> tuple[str, str]:
     if isinstance(space, Mapping):
-        return "the space", _lanemark.toml(json.dumps(space))
+        return "the space", _lanemark.toml(as_json(space))
     file = os.fspath(space)
     try:
         with open(file, encoding="utf-8") as opened:

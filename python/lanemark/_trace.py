@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanemark import _lanemark
 from lanemark._ask import On, TraceOptions, _target, words
+from lanemark._files import write
 from lanemark.platform import Platform
 from lanemark.table import Table, _written
 
@@ -50,9 +51,7 @@ class Trace:
 
     def to_pcapng(self, path: str | os.PathLike[str], link: str | None = None) -> None:
         """Writes the TLPs of one link [default: the card's] as a capture for Wireshark."""
-        capture = bytes(self._native.pcapng(link))
-        with open(path, "wb") as file:
-            file.write(capture)
+        write(path, bytes(self._native.pcapng(link)))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.table.__arrow_c_stream__(requested_schema)

@@ -15,6 +15,11 @@ __all__ = ["Accepted", "Board", "Completed", "Fetched", "Region"]
 Bytes = Union[bytes, bytearray, memoryview]
 
 
+def _payload(data: Bytes) -> bytes:
+    # `bytes` of a number would be that many zeros.
+    return data if isinstance(data, bytes) else bytes(memoryview(data))
+
+
 class Accepted(NamedTuple):
     """A TLP that a card accepted."""
 
@@ -83,7 +88,7 @@ class Board:
 
     def write(self, address: int, data: Bytes, at_ns: float = 0.0) -> None:
         """Writes from the root, as a processor does: one TLP for each line of 64 B."""
-        self._native.write(address, bytes(data), at_ns)
+        self._native.write(address, _payload(data), at_ns)
 
     def read(self, address: int, length: int, tag: int = 0, at_ns: float = 0.0) -> None:
         """Reads `length` bytes within one line of 64 B from the root; `completed` has the completion, with this tag."""
@@ -91,7 +96,7 @@ class Board:
 
     def card_write(self, address: int, data: Bytes, card: int = 0, at_ns: float = 0.0) -> None:
         """Writes from a card, as its DMA engine does: TLPs of at most Max_Payload_Size."""
-        self._native.card_write(address, bytes(data), card, at_ns)
+        self._native.card_write(address, _payload(data), card, at_ns)
 
     def card_read(self, address: int, length: int, tag: int = 0, card: int = 0, at_ns: float = 0.0) -> None:
         """Reads from a card, as its DMA engine does: TLPs of at most Max_Read_Request_Size.
@@ -159,11 +164,11 @@ class Board:
 
     def set_card_memory(self, region: str, offset: int, data: Bytes, card: int = 0) -> None:
         """Sets bytes of a region of a card, at no simulated time: what a processor reads there afterwards."""
-        self._native.set_card_memory(region, offset, bytes(data), card)
+        self._native.set_card_memory(region, offset, _payload(data), card)
 
     def set_host_memory(self, offset: int, data: Bytes) -> None:
         """Sets bytes of the host memory for DMA, at no simulated time."""
-        self._native.set_host_memory(offset, bytes(data))
+        self._native.set_host_memory(offset, _payload(data))
 
     def __repr__(self) -> str:
         return f"<lanemark.Board: {self.cards} cards, at {self.now_ns:.0f} ns>"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Union
 
 from lanemark import _lanemark
+from lanemark._files import write
+from lanemark.errors import UsageError
 
 __all__ = ["Platform"]
 
@@ -57,7 +60,7 @@ class Platform:
         ...                     "link": {"source": "lspci", "width_lanes": 8}})["link.width_lanes"]
         8
         """
-        return Platform._of(_lanemark.Platform.from_json("platform", json.dumps(_own(document))))
+        return Platform._of(_lanemark.Platform.from_json("platform", as_json(_own(document))))
 
     @staticmethod
     def from_listing(path: str | os.PathLike[str] | None = None, address: str | None = None) -> Platform:
@@ -120,10 +123,8 @@ class Platform:
         return text
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the platform file."""
-        text = self.to_toml()
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        """Writes the platform file, completely or not at all."""
+        write(path, self.to_toml().encode())
 
     def __contains__(self, key: object) -> bool:
         return isinstance(key, str) and self._native.value(key) is not None
@@ -149,6 +150,34 @@ def _own(document: Any) -> Any:
     if isinstance(document, Mapping):
         return {key: _own(value) for key, value in document.items() if key != "inherited_from"}
     return [_own(value) for value in document] if isinstance(document, list) else document
+
+
+def as_json(document: Any) -> str:
+    """A document as JSON: with lists for ranges and arrays, and numbers of Python for those of NumPy.
+
+    >>> as_json({"dma": {"tags": range(8, 10)}})
+    '{"dma": {"tags": [8, 9]}}'
+    >>> as_json({"dma": {"beat_ns": [4.0, float("nan")]}})
+    Traceback (most recent call last):
+    ...
+    lanemark.errors.UsageError: dma.beat_ns: nan is no value of a document: use a finite number
+    """
+    return json.dumps(_as_plain_data(document, ""))
+
+
+def _as_plain_data(value: Any, path: str) -> Any:
+    value = plain(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UsageError(f"{path}: {value} is no value of a document: use a finite number")
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, Mapping):
+        return {str(key): _as_plain_data(one, f"{path}.{key}" if path else str(key)) for key, one in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray)):
+        return [_as_plain_data(one, path) for one in value]
+    raise UsageError(f"{path}: a {type(value).__name__} is no value of a document: use a number, a text, a list or a mapping")
 
 
 def flat(keys: Keys, prefix: str = "") -> list[tuple[str, str]]:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any, Union
 
+from lanemark._files import write
+
 if TYPE_CHECKING:
     import pandas
     import xarray
@@ -139,9 +141,8 @@ class Table:
         return _written(self._native.csv(), path)
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Writes the table as a Parquet file, without PyArrow."""
-        with open(path, "wb") as file:
-            file.write(bytes(self._native.parquet()))
+        """Writes the table as a Parquet file, without PyArrow; completely or not at all."""
+        write(path, bytes(self._native.parquet()))
 
     def _parameters(self) -> dict[str, list[Value]]:
         if self._axes is not None:
@@ -188,6 +189,5 @@ def _order(value: Value) -> tuple[Any, ...]:
 def _written(text: str, path: str | os.PathLike[str] | None) -> str | None:
     if path is None:
         return text
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
+    write(path, text.encode())
     return None

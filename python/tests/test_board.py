@@ -177,3 +177,9 @@ def test_impossible_calls_are_refused(call, message):
     with pytest.raises(lanemark.UsageError) as error:
         call(Board("card-gen5-x16"))
     assert str(error.value).startswith(message)
+
+
+def test_a_number_is_no_payload():
+    board = Board("card-gen5-x16")
+    with pytest.raises(TypeError):
+        board.write(board.regions()[0].address, 5)

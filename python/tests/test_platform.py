@@ -73,3 +73,13 @@ def test_numbers_of_numpy_are_values():
     import numpy
 
     assert Platform("card-gen5-x16").with_(link={"mps_bytes": numpy.int64(256)})["link.mps_bytes"] == 256
+
+
+def test_a_number_that_the_data_leave_unknown_is_no_parameter():
+    draft = Platform.from_toml(
+        'schema = 2\nname = "mine"\nextends = "card-gen5-x16"\n[link]\nlatency_ns = { unknown = "to be measured" }\n'
+    )
+    # No latency is so short: the best value is at the bound.
+    impossible = {"question": ["dma_read_latency"] * 3, "size_bytes": [64, 128, 256], "figure": ["1 ns"] * 3}
+    fit = lanemark.fit(draft, impossible, keep_structure=True)
+    assert fit.platform.unknown == ["link.latency_ns"] and fit.parameters == {}

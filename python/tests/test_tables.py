@@ -53,6 +53,25 @@ def test_samples_have_a_row_each_and_survive_a_parquet_file(record, tmp_path):
     assert pyarrow.parquet.read_table(tmp_path / "samples.parquet").equals(pyarrow.table(samples))
 
 
+def test_a_file_that_cannot_be_written_is_refused_and_keeps_what_it_had(record, tmp_path):
+    resource = pytest.importorskip("resource")
+    path = tmp_path / "it"
+    path.write_text("before")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    writers = [record.table.to_parquet, record.table.to_csv, record.report, lanemark.Platform("card-gen5-x16").save]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (512, before[1]))
+    try:
+        for write in writers:
+            with pytest.raises(lanemark.UsageError) as error:
+                write(path)
+            assert str(error.value) == f"writing {path}: File too large"
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (path.read_text(), list(tmp_path.iterdir())) == ("before", [path])
+    with pytest.raises(lanemark.UsageError, match="writing .*: Is a directory"):
+        record.table.to_csv(tmp_path)
+
+
 def test_csv_has_the_same_values(record):
     read = pandas.read_csv(io.StringIO(record.table.to_csv()))
     assert list(read["size_bytes"]) == record.table["size_bytes"]
