@@ -74,7 +74,7 @@ test-python: ## build the Python package and run its tests; in an environment in
 
 test-long: ## kill fifty workers of a Dask cluster, choose copies on a thousand GPUs, send ten million TLPs to the card of rtl/; takes minutes
 	@LANEMARK_LONG=1 $(CARGO) test --locked -p lanemark-checks --test copy_regret
-	@LANEMARK_LONG=1 checks/python/run --quiet -k fifty_killed_workers
+	@LANEMARK_LONG=1 checks/python/run --quiet -k killed_workers_of_dask
 	@rtl/fetch
 	LANEMARK_LONG=1 $(CARGO) test --locked -p lanemark-checks --test rtl ten_million
 

@@ -109,25 +109,11 @@ def test_an_interrupted_sweep_keeps_its_rows_and_frees_the_log(undisturbed, tmp_
         assert table.to_csv() == undisturbed
 
 
-def test_dask_runs_the_points_and_a_killed_worker_loses_nothing(undisturbed, tmp_path, monkeypatch):
-    distributed = pytest.importorskip("distributed")
-    monkeypatch.setitem(lanemark._sweep._AT_A_TIME, "simulation", 7)
-    options = dict(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50)
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
-        victims = [worker["pid"] if isinstance(worker, dict) else worker for worker in client.run(os.getpid).values()]
-
-        def kill(done, steps, what):
-            if done >= 14 and victims:
-                os.kill(victims.pop(), signal.SIGKILL)
-                victims.clear()
-
-        with client.get_executor() as executor:
-            table = lanemark.sweep(SPACE, tmp_path / "log.jsonl", executor=executor, progress=kill)
-    assert not victims and table.to_csv() == undisturbed
+LONG = pytest.mark.skipif(not os.environ.get("LANEMARK_LONG"), reason="takes minutes: make test-long")
 
 
-@pytest.mark.skipif(not os.environ.get("LANEMARK_LONG"), reason="takes minutes: make test-long")
-def test_fifty_killed_workers_of_dask_lose_nothing(undisturbed, tmp_path, monkeypatch):
+@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=LONG)])
+def test_killed_workers_of_dask_lose_nothing(kills, undisturbed, tmp_path, monkeypatch):
     distributed = pytest.importorskip("distributed")
     dask = pytest.importorskip("dask")
     monkeypatch.setitem(lanemark._sweep._AT_A_TIME, "simulation", 1)
@@ -140,7 +126,7 @@ def test_fifty_killed_workers_of_dask_lose_nothing(undisturbed, tmp_path, monkey
             def kill(done, steps, what):
                 alive = [nanny.pid for nanny in cluster.workers.values() if nanny.pid not in killed]
                 alive = [pid for pid in alive if pid is not None]
-                if alive and len(killed) < 50 and done < POINTS:
+                if alive and len(killed) < kills and done < POINTS:
                     victim = random.choice(alive)
                     os.kill(victim, signal.SIGKILL)
                     killed.append(victim)
@@ -149,7 +135,7 @@ def test_fifty_killed_workers_of_dask_lose_nothing(undisturbed, tmp_path, monkey
 
             with client.get_executor() as executor:
                 table = lanemark.sweep(SPACE, tmp_path / "log.jsonl", executor=executor, progress=kill)
-    assert len(killed) == len(set(killed)) == 50
+    assert len(killed) == len(set(killed)) == kills
     assert table.to_csv() == undisturbed
 
 
