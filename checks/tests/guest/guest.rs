@@ -16,7 +16,7 @@ const BOOT: Duration = Duration::from_secs(90);
 /// Time limit of a command.
 const COMMAND: Duration = Duration::from_secs(240);
 /// Time limit of a guest, independent of the test.
-const LIFE_S: &str = "900";
+const LIFE_S: &str = "1800";
 /// User ID without root rights.
 const SOMEBODY: u32 = 1000;
 /// Boots that may fail before the guest is ready, because an emulated timer is sometimes late on a busy machine.
