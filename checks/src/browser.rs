@@ -1,9 +1,10 @@
 //! A headless browser, told what to do over two pipes: the `DevTools` protocol.
 
 use crate::root;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -11,12 +12,16 @@ use tempfile::TempDir;
 
 /// Longest wait for a page.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest silence of the browser during a call.
+const SILENCE: Timespec = Timespec { tv_sec: 120, tv_nsec: 0 };
 
 /// A running browser with one page.
 pub struct Browser {
     child: Child,
     commands: File,
-    replies: BufReader<File>,
+    replies: File,
+    /// What has been read of the replies and belongs to no message yet.
+    unread: Vec<u8>,
     last: u64,
     session: Option<String>,
     /// Requests, exceptions and messages of the console so far.
@@ -59,9 +64,9 @@ impl Browser {
             .spawn()
             .expect("the browser starts");
         let commands = OpenOptions::new().write(true).open(&commands).expect("the pipe of commands");
-        let replies = BufReader::new(File::open(&replies).expect("the pipe of replies"));
-        let (session, events) = (None, Vec::new());
-        let mut browser = Browser { child, commands, replies, last: 0, session, events, _folder: folder };
+        let replies = File::open(&replies).expect("the pipe of replies");
+        let (unread, session, events) = (Vec::new(), None, Vec::new());
+        let mut browser = Browser { child, commands, replies, unread, last: 0, session, events, _folder: folder };
         let target = browser.call("Target.createTarget", &json!({"url": "about:blank"}))["targetId"].clone();
         let attached = browser.call("Target.attachToTarget", &json!({"targetId": target, "flatten": true}));
         browser.session = attached["sessionId"].as_str().map(str::to_owned);
@@ -78,7 +83,7 @@ impl Browser {
     /// Calls a method of the protocol and returns its result.
     ///
     /// # Panics
-    /// If the browser has ended, or the call fails.
+    /// If the browser has ended or is silent for two minutes, or the call fails.
     pub fn call(&mut self, method: &str, parameters: &Value) -> Value {
         self.last += 1;
         let mut message = json!({"id": self.last, "method": method, "params": parameters});
@@ -87,15 +92,28 @@ impl Browser {
         }
         self.commands.write_all(format!("{message}\0").as_bytes()).expect("the browser reads commands");
         loop {
-            let mut bytes = Vec::new();
-            self.replies.read_until(0, &mut bytes).expect("the browser replies");
-            assert_eq!(bytes.pop(), Some(0), "the browser has ended at {method}");
-            let reply: Value = serde_json::from_slice(&bytes).expect("a reply is JSON");
+            let reply = self.next_message(method);
             if reply["id"] == self.last {
                 assert!(reply["error"].is_null(), "{method}: {}", reply["error"]);
                 return reply["result"].clone();
             }
             self.events.push(reply);
+        }
+    }
+
+    /// The next message of the browser, which ends with a zero byte.
+    fn next_message(&mut self, method: &str) -> Value {
+        loop {
+            if let Some(end) = self.unread.iter().position(|&byte| byte == 0) {
+                let message: Vec<u8> = self.unread.drain(..=end).collect();
+                return serde_json::from_slice(&message[..end]).expect("a message is JSON");
+            }
+            let ready = poll(&mut [PollFd::new(&self.replies, PollFlags::IN)], Some(&SILENCE));
+            assert_ne!(ready, Ok(0), "the browser has been silent for {} s at {method}", SILENCE.tv_sec);
+            let mut bytes = [0; 1 << 16];
+            let length = self.replies.read(&mut bytes).expect("the browser replies");
+            assert_ne!(length, 0, "the browser has ended at {method}");
+            self.unread.extend(&bytes[..length]);
         }
     }
 

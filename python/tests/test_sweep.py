@@ -119,19 +119,17 @@ def test_killed_workers_of_dask_lose_nothing(kills, undisturbed, tmp_path, monke
     monkeypatch.setitem(lanemark._sweep._AT_A_TIME, "simulation", 1)
     options = dict(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50)
     killed = []
-    # By default, the fourth worker that dies with a task takes the task with it.
-    with dask.config.set({"distributed.scheduler.allowed-failures": 100}):
+    # By default, the fourth worker that dies with a task takes the task with it, and a worker that is dead 15 s after an
+    # earlier one of its name died is given up.
+    patience = {"distributed.scheduler.allowed-failures": 100, "distributed.deploy.lost-worker-timeout": "1 hour"}
+    with dask.config.set(patience):
         with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
 
             def kill(done, steps, what):
-                alive = [nanny.pid for nanny in cluster.workers.values() if nanny.pid not in killed]
-                alive = [pid for pid in alive if pid is not None]
-                if alive and len(killed) < kills and done < POINTS:
-                    victim = random.choice(alive)
+                if len(killed) < kills and done < POINTS:
+                    victim = random.choice(living_workers(client, killed))
                     os.kill(victim, signal.SIGKILL)
                     killed.append(victim)
-                    # The next point runs on a new worker, so that each has its own victim.
-                    wait_for_new_worker(cluster, killed)
 
             with client.get_executor() as executor:
                 table = lanemark.sweep(SPACE, tmp_path / "log.jsonl", executor=executor, progress=kill)
@@ -139,8 +137,13 @@ def test_killed_workers_of_dask_lose_nothing(kills, undisturbed, tmp_path, monke
     assert table.to_csv() == undisturbed
 
 
-def wait_for_new_worker(cluster, killed):
+def living_workers(client, killed):
+    """The processes of both workers, when both answer: one that dies as it starts is never replaced."""
     until = time.monotonic() + 60
-    while not all(nanny.pid is not None and nanny.pid not in killed for nanny in cluster.workers.values()):
+    while True:
+        living = client.run(os.getpid, on_error="ignore").values()
+        living = [pid for pid in living if isinstance(pid, int) and pid not in killed]
+        if len(living) == 2:
+            return living
         assert time.monotonic() < until, "no new worker has started"
         time.sleep(0.05)
