@@ -26,6 +26,7 @@ install-c: ## build the C library and install it: PREFIX=/usr/local, LIBDIR=PREF
 	$(CARGO) build --release --locked -p lanemark-capi
 	@PREFIX="$(PREFIX)" LIBDIR="$(LIBDIR)" DESTDIR="$(DESTDIR)" crates/capi/install "$${CARGO_TARGET_DIR:-target}/release"
 
+# Each of these tests is named in the whole workspace, because a package alone is compiled again: with fewer features.
 test: wasm ## run every test: units, documents, house, papers, real kernel, runtimes, browser, ssh
 	$(CARGO) test --workspace --locked
 	@$(MAKE) --no-print-directory test-qemu test-runtimes test-python test-browser test-ssh
@@ -44,7 +45,7 @@ test-qemu: ## run the tests on a real kernel with emulated cards; unpacked into 
 		exit $$status; \
 	fi; \
 	LANEMARK_SKIPPED_QEMU="$$skipped" LANEMARK_SKIPPED_KMOD="$$no_module" \
-		$(CARGO) test --locked -p lanemark-checks --test guest
+		$(CARGO) test --locked --workspace --test guest
 
 test-runtimes: ## run the tests on an OpenCL runtime for the processor; unpacked into .tools/, nothing installed
 	@status=0; skipped=; checks/runtimes/fetch || status=$$?; \
@@ -53,7 +54,7 @@ test-runtimes: ## run the tests on an OpenCL runtime for the processor; unpacked
 	elif [ $$status -ne 0 ]; then \
 		exit $$status; \
 	fi; \
-	LANEMARK_SKIPPED_RUNTIMES="$$skipped" $(CARGO) test --locked -p lanemark-checks --test runtimes
+	LANEMARK_SKIPPED_RUNTIMES="$$skipped" $(CARGO) test --locked --workspace --test runtimes
 
 test-rtl: ## compile the designs of rtl/ with Verilator and test them and their mutants; Verilator and cocotb are fetched into .tools/
 	@status=0; skipped=; rtl/fetch || status=$$?; \
@@ -62,7 +63,7 @@ test-rtl: ## compile the designs of rtl/ with Verilator and test them and their 
 	elif [ $$status -ne 0 ]; then \
 		exit $$status; \
 	fi; \
-	LANEMARK_SKIPPED_RTL="$$skipped" $(CARGO) test --locked -p lanemark-checks --test rtl
+	LANEMARK_SKIPPED_RTL="$$skipped" $(CARGO) test --locked --workspace --test rtl
 
 test-python: ## build the Python package and run its tests; in an environment in .tools/, nothing installed
 	@status=0; checks/python/run --quiet || status=$$?; \
@@ -73,10 +74,10 @@ test-python: ## build the Python package and run its tests; in an environment in
 	fi
 
 test-long: ## kill fifty workers of a Dask cluster, choose copies on a thousand GPUs, send ten million TLPs to the card of rtl/; takes minutes
-	@LANEMARK_LONG=1 $(CARGO) test --locked -p lanemark-checks --test copy_regret
+	@LANEMARK_LONG=1 $(CARGO) test --locked --workspace --test copy_regret
 	@LANEMARK_LONG=1 checks/python/run --quiet -k killed_workers_of_dask
 	@rtl/fetch
-	LANEMARK_LONG=1 $(CARGO) test --locked -p lanemark-checks --test rtl ten_million
+	LANEMARK_LONG=1 $(CARGO) test --locked --workspace --test rtl ten_million
 
 test-browser: wasm ## run the tests of pages in headless Chromium; unpacked into .tools/, nothing installed
 	@status=0; skipped=; checks/browser/fetch || status=$$?; \
@@ -85,7 +86,7 @@ test-browser: wasm ## run the tests of pages in headless Chromium; unpacked into
 	elif [ $$status -ne 0 ]; then \
 		exit $$status; \
 	fi; \
-	LANEMARK_SKIPPED_BROWSER="$$skipped" $(CARGO) test --locked -p lanemark-checks --test browser --test pages
+	LANEMARK_SKIPPED_BROWSER="$$skipped" $(CARGO) test --locked --workspace --test browser --test pages
 
 test-ssh: ## run the tests of fleets over a real ssh server; unpacked into .tools/, nothing installed
 	@status=0; skipped=; checks/ssh/fetch || status=$$?; \
@@ -94,7 +95,7 @@ test-ssh: ## run the tests of fleets over a real ssh server; unpacked into .tool
 	elif [ $$status -ne 0 ]; then \
 		exit $$status; \
 	fi; \
-	LANEMARK_SKIPPED_SSH="$$skipped" $(CARGO) test --locked -p lanemark-checks --test ssh
+	LANEMARK_SKIPPED_SSH="$$skipped" $(CARGO) test --locked --workspace --test ssh
 
 runtimes: ## fetch Intel's OpenCL, FPGA emulation and SYCL into .tools/ (350 MB, under Intel's licence)
 	@checks/runtimes/intel
@@ -146,12 +147,12 @@ schemas: ## write schemas/*.json from the code; a test compares them
 	done
 
 corpus: ## simulate the records of platforms again, and write records/corpus.json; a test compares them
-	LANEMARK_BLESS=1 $(CARGO) test --quiet --locked -p lanemark-checks --test corpus todays_program
+	LANEMARK_BLESS=1 $(CARGO) test --quiet --locked --workspace --test corpus todays_program
 
 picture: wasm ## draw the pictures of the README, docs/methods.svg and docs/report.png; tests compare them
-	LANEMARK_BLESS=1 $(CARGO) test --quiet --locked -p lanemark-checks --test docs the_picture
+	LANEMARK_BLESS=1 $(CARGO) test --quiet --locked --workspace --test docs the_picture
 	checks/browser/fetch
-	LANEMARK_BLESS=1 $(CARGO) test --quiet --locked -p lanemark-checks --test browser the_picture
+	LANEMARK_BLESS=1 $(CARGO) test --quiet --locked --workspace --test browser the_picture
 
 fuzz: ## run each fuzz target for a minute (FUZZ_SECONDS=60), with the pinned toolchain
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) fuzz/run

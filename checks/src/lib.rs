@@ -35,7 +35,7 @@ pub fn lanemark() -> &'static Path {
 #[must_use]
 pub fn library() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| built(&["--package", "lanemark-capi"]))
+    BUILT.get_or_init(|| built(&["--workspace", "--exclude", "lanemark-py", "--lib"]))
 }
 
 /// The native module of the Python package, built in the profile of the running test.
@@ -45,10 +45,12 @@ pub fn library() -> &'static Path {
 #[must_use]
 pub fn python_module() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| built(&["--package", "lanemark-py"]).join("lib_lanemark.so"))
+    BUILT.get_or_init(|| built(&["--workspace", "--lib"]).join("lib_lanemark.so"))
 }
 
 /// Builds `what` in the profile of the running test, and returns the output folder.
+///
+/// `what` is of the whole workspace: a package alone has fewer features of other packages, so that they are compiled again.
 fn built(what: &[&str]) -> PathBuf {
     let (mut cargo, folder) = cargo(&["build", "--quiet", "--locked"]);
     if !folder.ends_with("debug") {
