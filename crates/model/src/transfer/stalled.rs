@@ -12,6 +12,9 @@
 //!
 //! A request reaches root complex, memory, link and engine no earlier than these have served the one before it. What only
 //! has a mean, such as credits, remains with the other terms, of which this is one more.
+//!
+//! As soon as all of them are busy for as long as at an earlier repetition of the requests, the requests between repeat too:
+//! their times are added, and not computed again. The result is the same.
 
 use super::alike::AlikeRequest;
 use super::kept::Kept;
@@ -21,8 +24,7 @@ use crate::bound::Bound;
 use crate::bounds::Largest;
 use lanemark_machine::{Partner, Verb};
 use lanemark_units::Ticks;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 /// Requests that are followed at least; further ones are assumed to take as long as the second half of them.
 const FEWEST: u64 = 1024;
@@ -36,6 +38,9 @@ const STALLS: u64 = 32;
 
 /// Number of periods from which on their line is used, and not that of the descriptors.
 const ENOUGH: usize = 8;
+
+/// Requests before the first that is compared with earlier ones.
+const FIRST_COMPARED: u64 = 16;
 
 /// Share of the time that stalls must have to be followed.
 const NEGLIGIBLE: f64 = 0.01;
@@ -86,80 +91,226 @@ impl Way<'_> {
         let of_periods = if of_periods <= MOST_PIECES { of_periods } else { 0 };
         let enough = FEWEST.max(of_periods).max(ROUNDS * tags).max(STALLS * of_descriptor);
         let followed = all.min(MOST_PIECES).min(enough);
-        let mut requests = Requests { way: self, next: 0, kept: Kept::default(), tags: Tags::new(tags) };
-        requests.time(all, followed, times * sum.latencies.as_ns())
+        Requests::new(self, followed).time(all, times * sum.latencies.as_ns())
     }
 }
 
-/// Tags of an engine, and when each is free again.
-struct Tags {
+/// A limited number of places, and when each is free again.
+#[derive(Clone)]
+struct Places {
     unused: u64,
-    free_at: BinaryHeap<Reverse<Ticks>>,
+    /// The earliest first.
+    free_at: VecDeque<Ticks>,
 }
 
-impl Tags {
-    fn new(count: u64) -> Tags {
-        Tags { unused: count, free_at: BinaryHeap::new() }
+impl Places {
+    fn new(count: u64) -> Places {
+        Places { unused: count, free_at: VecDeque::new() }
     }
 
-    /// Takes the tag that is free first; returns when it is.
+    /// Takes the place that is free first; returns when it is.
     fn take(&mut self) -> Ticks {
         match self.unused.checked_sub(1) {
             Some(left) => {
                 self.unused = left;
                 Ticks::ZERO
             }
-            None => self.free_at.pop().map_or(Ticks::ZERO, |Reverse(at)| at),
+            None => self.free_at.pop_front().unwrap_or(Ticks::ZERO),
         }
     }
 
     fn give_back(&mut self, at: Ticks) {
-        self.free_at.push(Reverse(at));
+        // Most places are given back in the order in which they were taken.
+        let later = self.free_at.iter().rev().take_while(|other| **other > at).count();
+        self.free_at.insert(self.free_at.len() - later, at);
     }
+
+    /// When the places are free that are not free at `now`, the last one first.
+    fn after(&self, now: Ticks) -> impl Iterator<Item = Ticks> {
+        self.free_at.iter().rev().copied().take_while(move |at| *at > now)
+    }
+
+    fn delay(&mut self, by: Ticks) {
+        self.free_at.iter_mut().for_each(|at| *at += by);
+    }
+}
+
+/// What is the same for all requests.
+struct Fixed {
+    egress: Ticks,
+    root: Ticks,
+    memory: Ticks,
+    /// From the end of the data until the place of the request is free.
+    apart: Option<Ticks>,
+}
+
+/// When each stage is free again. Times are those at the engine, without the path.
+#[derive(Clone)]
+struct Stages {
+    engine: Ticks,
+    send_buffers: Places,
+    tags: Places,
+    root: Ticks,
+    memory: Ticks,
+    on_link: Ticks,
+    at_engine: Ticks,
+    /// When the last request has ended.
+    ended: Ticks,
+}
+
+impl Stages {
+    fn new(send_buffers: u64, tags: u64) -> Stages {
+        let [send_buffers, tags] = [send_buffers, tags].map(Places::new);
+        let [engine, root, memory, on_link, at_engine, ended] = [Ticks::ZERO; 6];
+        Stages { engine, send_buffers, tags, root, memory, on_link, at_engine, ended }
+    }
+
+    /// Runs one request through all stages.
+    fn run(&mut self, of_one: &Sum, fixed: &Fixed) {
+        self.engine = self.engine.max(self.tags.take()).max(self.send_buffers.take()) + of_one.engine;
+        self.send_buffers.give_back(self.engine + fixed.egress);
+        let at_root = self.engine.max(self.root);
+        let at_memory = at_root.max(self.memory);
+        (self.root, self.memory) = (at_root + fixed.root, at_memory + fixed.memory);
+        self.on_link = (at_memory + of_one.before_link).max(self.on_link) + of_one.link;
+        self.at_engine = (at_memory + of_one.before_beats).max(self.at_engine) + of_one.beats;
+        let ends = (at_memory + of_one.last_way).max(self.on_link + of_one.behind_link).max(self.at_engine);
+        self.tags.give_back(ends + fixed.apart.map_or(Ticks::ZERO, |apart| of_one.after + apart));
+        self.ended = self.ended.max(ends);
+    }
+
+    /// Whether every stage is busy for as long as in `earlier`, so that the same requests take the same times.
+    fn repeat(&self, earlier: &Stages) -> bool {
+        let passed = self.engine - earlier.engine;
+        let of_stages = |stages: &Stages| [stages.root, stages.memory, stages.on_link, stages.at_engine, stages.ended];
+        let is_same = |places: &Places, earlier_places: &Places| {
+            let then = earlier_places.after(earlier.engine).map(|at| at + passed);
+            places.after(self.engine).eq(then)
+        };
+        of_stages(self) == of_stages(earlier).map(|at| at + passed)
+            && is_same(&self.send_buffers, &earlier.send_buffers)
+            && is_same(&self.tags, &earlier.tags)
+    }
+
+    fn delay(&mut self, by: Ticks) {
+        let of_stages = [&mut self.engine, &mut self.root, &mut self.memory, &mut self.on_link, &mut self.at_engine];
+        of_stages.into_iter().chain([&mut self.ended]).for_each(|at| *at += by);
+        self.send_buffers.delay(by);
+        self.tags.delay(by);
+    }
+}
+
+/// A request that begins with a descriptor.
+#[derive(Clone, Copy)]
+struct Mark {
+    /// Requests before it, the sum of their latencies, and when the last of them has ended.
+    done: u64,
+    latencies: Ticks,
+    ended: Ticks,
+    /// Whether a period begins too.
+    is_period: bool,
+}
+
+/// The lines of the second half of the requests.
+struct Lines {
+    followed: u64,
+    periods: Line,
+    descriptors: Line,
+}
+
+impl Lines {
+    fn add(&mut self, mark: Mark) {
+        if 2 * mark.done >= self.followed {
+            let point = (mark.latencies.as_ns(), mark.ended.as_ns());
+            self.descriptors.points.push(point);
+            if mark.is_period {
+                self.periods.points.push(point);
+            }
+        }
+    }
+}
+
+/// The stages at an earlier repetition, and what has passed since.
+struct Earlier {
+    stages: Stages,
+    next: u64,
+    done: u64,
+    latencies: Ticks,
+    marks: Vec<Mark>,
 }
 
 /// The requests of a plan in order.
 struct Requests<'w, 'a> {
     way: &'w Way<'a>,
+    fixed: Fixed,
+    stages: Stages,
     /// The next transfer.
     next: u64,
+    done: u64,
+    latencies: Ticks,
     kept: Kept<AlikeRequest, Sum>,
-    tags: Tags,
+    lines: Lines,
+    /// Requests after which the stages are kept, to be compared with later ones; the largest number: not any more.
+    compare_from: u64,
 }
 
-impl Requests<'_, '_> {
-    /// Time of `all` requests, whose latencies have this sum; the first `followed` of them are computed.
-    fn time(&mut self, all: u64, followed: u64, latencies_ns: f64) -> Option<f64> {
-        let way = self.way;
-        let egress = way.platform.endpoint.egress_ns.value;
-        let (root, memory) = (way.root_pace(), way.pace());
+impl<'w, 'a> Requests<'w, 'a> {
+    /// The first `followed` requests of `way`.
+    fn new(way: &'w Way<'a>, followed: u64) -> Requests<'w, 'a> {
+        let tags = way.most_under_way() as u64;
         let places = way.transfer.outstanding.filter(|most| *most > 1);
         let data = way.read_data().filter(|_| places.is_some_and(|most| most <= way.dma.tags.value));
-        let behind_place = data.map_or(Ticks::ZERO, |data| data.signal + data.queue);
-        let buffers = way.dma.send_buffers.value as usize;
-        let (mut left, mut done) = (VecDeque::with_capacity(buffers + 1), 0);
-        let mut engine = Ticks::ZERO;
-        // When each of these is free again. Times are those at the engine, without the path.
-        let (mut root_free, mut memory_free) = (Ticks::ZERO, Ticks::ZERO);
-        let (mut on_link, mut at_engine) = (Ticks::ZERO, Ticks::ZERO);
+        let fixed = Fixed {
+            egress: way.platform.endpoint.egress_ns.value,
+            root: way.root_pace(),
+            memory: way.pace(),
+            apart: data.map(|data| data.signal + data.queue),
+        };
+        let stages = Stages::new(way.dma.send_buffers.value.into(), tags);
         // Requests repeat with the period of transfers; if that is too long to be seen, with descriptors.
-        let (mut periods, mut descriptors) = (Line::default(), Line::default());
+        let lines = Lines { followed, periods: Line::default(), descriptors: Line::default() };
+        let (latencies, kept) = (Ticks::ZERO, Kept::default());
+        Requests { way, fixed, stages, next: 0, done: 0, latencies, kept, lines, compare_from: FIRST_COMPARED }
+    }
+
+    /// Time of `all` requests, whose latencies have this sum.
+    fn time(&mut self, all: u64, latencies_ns: f64) -> Option<f64> {
+        let way = self.way;
+        let followed = self.lines.followed;
         let period = way.period().unwrap_or(1);
-        let mut latencies = Ticks::ZERO;
-        let mut ended = Ticks::ZERO;
-        while done < followed {
+        let repeats =
+            way.period().is_some_and(|period| way.transfer.window.places(way.transfer.bytes).is_multiple_of(period));
+        let mut earlier: Option<Earlier> = None;
+        while self.done < followed {
+            if repeats && self.next.is_multiple_of(period) {
+                if let Some(then) = earlier.take_if(|then| self.stages.repeat(&then.stages)) {
+                    self.repeat(&then);
+                    self.compare_from = u64::MAX;
+                } else if self.done >= self.compare_from {
+                    // Kept after twice as many requests each time, they find a repetition of any length: Brent, BIT 20, 1980.
+                    self.compare_from = 2 * self.done;
+                    let (stages, marks) = (self.stages.clone(), Vec::new());
+                    let Requests { next, done, latencies, .. } = *self;
+                    earlier = Some(Earlier { stages, next, done, latencies, marks });
+                }
+            }
+            if self.done == followed {
+                break;
+            }
             let nth = self.next;
             self.next += 1;
             let (start, bytes) = way.range(nth)?;
             for chunk in way.split(start, bytes) {
-                if done == followed {
+                if self.done == followed {
                     break;
                 }
                 let offset = chunk.address - start;
-                if 2 * done >= followed && way.is_described(chunk, offset) {
-                    descriptors.points.push((latencies.as_ns(), ended.as_ns()));
-                    if offset == 0 && nth.is_multiple_of(period) {
-                        periods.points.push((latencies.as_ns(), ended.as_ns()));
+                if way.is_described(chunk, offset) {
+                    let (ended, is_period) = (self.stages.ended, offset == 0 && nth.is_multiple_of(period));
+                    let mark = Mark { done: self.done, latencies: self.latencies, ended, is_period };
+                    self.lines.add(mark);
+                    if let Some(earlier) = &mut earlier {
+                        earlier.marks.push(mark);
                     }
                 }
                 let alike = way.alike_request(nth, chunk, offset);
@@ -171,24 +322,74 @@ impl Requests<'_, '_> {
                     self.kept.keep(alike, computed);
                     &computed
                 };
-                let has_room = if left.len() < buffers { Ticks::ZERO } else { left.pop_front().unwrap_or(Ticks::ZERO) };
-                engine = engine.max(self.tags.take()).max(has_room) + of_one.engine;
-                left.push_back(engine + egress);
-                let at_root = engine.max(root_free);
-                let at_memory = at_root.max(memory_free);
-                (root_free, memory_free) = (at_root + root, at_memory + memory);
-                on_link = (at_memory + of_one.before_link).max(on_link) + of_one.link;
-                at_engine = (at_memory + of_one.before_beats).max(at_engine) + of_one.beats;
-                let ends = (at_memory + of_one.last_way).max(on_link + of_one.behind_link).max(at_engine);
-                let apart = if data.is_some() { of_one.after + behind_place } else { Ticks::ZERO };
-                self.tags.give_back(ends + apart);
-                latencies += of_one.latency;
-                (ended, done) = (ended.max(ends), done + 1);
+                self.stages.run(of_one, &self.fixed);
+                self.latencies += of_one.latency;
+                self.done += 1;
             }
         }
         if followed == all {
-            return Some(ended.as_ns());
+            return Some(self.stages.ended.as_ns());
         }
+        let Lines { periods, descriptors, .. } = &self.lines;
         if periods.points.len() >= ENOUGH { periods.at(latencies_ns) } else { descriptors.at(latencies_ns) }
+    }
+
+    /// Adds what has passed since `then`, as often as it is followed whole.
+    fn repeat(&mut self, then: &Earlier) {
+        let (requests, transfers) = (self.done - then.done, self.next - then.next);
+        let (latencies, passed) = (self.latencies - then.latencies, self.stages.engine - then.stages.engine);
+        let times = (self.lines.followed - self.done) / requests;
+        for nth in 1..=times {
+            for mark in &then.marks {
+                self.lines.add(Mark {
+                    done: mark.done + nth * requests,
+                    latencies: mark.latencies + latencies * nth,
+                    ended: mark.ended + passed * nth,
+                    is_period: mark.is_period,
+                });
+            }
+        }
+        self.done += times * requests;
+        self.next += times * transfers;
+        self.latencies += latencies * times;
+        self.stages.delay(passed * times);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lanemark_machine::{Pattern, Transfer, Window};
+    use lanemark_platform::Origin;
+
+    #[test]
+    fn added_repetitions_take_the_same_time_as_requests_followed_one_by_one() {
+        let card = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
+        let (mut found, mut tried) = (0, 0);
+        for (tags, descriptor_ns) in [(8.0, 200.0), (64.0, 20.0), (64.0, 200.0)] {
+            let given = || Origin::Given("a test".to_owned());
+            let card = card.with("dma.tags", tags, given()).unwrap();
+            let card = card.with("dma.descriptor_ns", descriptor_ns, given()).unwrap();
+            for (bytes, offset) in
+                [(64, 0), (100, 4), (512, 0), (512, 256), (1536, 0), (4096, 0), (12_289, 64), (1 << 16, 0)]
+            {
+                for pattern in [Pattern::Sequential, Pattern::Strided(8192), Pattern::Random] {
+                    let window = Window { offset, len: 1 << 22, pattern };
+                    let (verb, partner) = (Verb::Load, Partner::Host);
+                    let transfer = Transfer { card: 0, verb, partner, bytes, count: 1, window, outstanding: None };
+                    let way = Way::of(&card, &transfer).unwrap();
+                    let mut one_by_one = Requests::new(&way, 2000);
+                    one_by_one.compare_from = u64::MAX;
+                    let mut requests = Requests::new(&way, 2000);
+                    let [expected, time] =
+                        [&mut one_by_one, &mut requests].map(|requests| requests.time(1 << 40, 1e9).map(f64::to_bits));
+                    assert_eq!(time, expected, "{tags} tags, {descriptor_ns} ns, {transfer:?}");
+                    assert_eq!(requests.stages.ended, one_by_one.stages.ended, "{transfer:?}");
+                    assert_eq!(requests.latencies, one_by_one.latencies, "{transfer:?}");
+                    (found, tried) = (found + u32::from(requests.compare_from == u64::MAX), tried + 1);
+                }
+            }
+        }
+        assert_eq!((found, tried), (36, 72), "three in four that are not random repeat");
     }
 }
