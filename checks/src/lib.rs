@@ -35,7 +35,7 @@ pub fn lanemark() -> &'static Path {
 #[must_use]
 pub fn library() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| built(&["--workspace", "--exclude", "lanemark-py", "--lib"]))
+    BUILT.get_or_init(|| built(&["--workspace", "--lib"]))
 }
 
 /// The native module of the Python package, built in the profile of the running test.
@@ -43,9 +43,8 @@ pub fn library() -> &'static Path {
 /// # Panics
 /// If the build fails.
 #[must_use]
-pub fn python_module() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| built(&["--workspace", "--lib"]).join("lib_lanemark.so"))
+pub fn python_module() -> PathBuf {
+    library().join("lib_lanemark.so")
 }
 
 /// Builds `what` in the profile of the running test, and returns the output folder.
