@@ -75,6 +75,18 @@ def test_workers_that_always_die_end_the_sweep_with_an_error(tmp_path):
         lanemark.sweep(SPACE, tmp_path / "log.jsonl", executor=lambda: Dead(1), progress=False)
 
 
+@pytest.mark.parametrize(
+    ("executor", "message"),
+    [
+        (lambda: None, "executor: the function returned a NoneType, and no executor; use a concurrent.futures.Executor"),
+        (5, "executor: a int is no executor, and no function that makes one; use a concurrent.futures.Executor"),
+    ],
+)
+def test_what_is_no_executor_is_refused(executor, message, tmp_path):
+    with pytest.raises(lanemark.UsageError, match=message):
+        lanemark.sweep(SPACE, tmp_path / "log.jsonl", executor=executor, progress=False)
+
+
 class Dead(ProcessPoolExecutor):
     def submit(self, *call):
         return super().submit(os._exit, 1)
