@@ -35,6 +35,7 @@ pub mod gate;
 pub mod guidance;
 mod host;
 mod imported;
+mod impossible;
 mod interval;
 mod link;
 mod percentile;
