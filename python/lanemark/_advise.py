@@ -65,7 +65,7 @@ class Fleet(Document):
 
 
 def advise(
-    platform: str | os.PathLike[str],
+    platform: Platform | str | os.PathLike[str],
     *,
     sizes: Sizes = (64, 4096, 1 << 20),
     direction: str | None = None,
@@ -76,7 +76,7 @@ def advise(
     """Finds the best methods for a workload on a simulated platform.
 
     Args:
-        platform: Name of a built-in platform, or a platform file.
+        platform: A platform, the name of a built-in one, or a platform file.
         sizes: Bytes of a transfer, at most 12 values.
         direction: `to_device` or `from_device` [default: both].
         rate_bytes_per_s: The rate that is needed.
@@ -87,15 +87,18 @@ def advise(
     >>> guidance = lanemark.advise("card-gen5-x16", sizes=[4096], direction="to_device")
     >>> guidance.target
     'card-gen5-x16'
+
+    Raises:
+        UsageError: An argument is invalid, or no method moves transfers of these sizes.
+        PlatformError: The platform has unknown numbers.
     """
-    if isinstance(platform, Platform):
-        raise UsageError("platform: give the name of a built-in platform or of a file, and changed keys as with_")
+    made = platform if isinstance(platform, Platform) else Platform(platform)
     positive("rate_bytes_per_s", rate_bytes_per_s)
     positive("latency_below_ns", latency_below_ns)
     directions = ["to_device", "from_device"] if direction is None else [direction]
     listed = _lanemark.sizes(sizes if isinstance(sizes, str) else _listed(sizes))
     changed = flat(with_ or {})
-    document = _lanemark.advise(os.fspath(platform), changed, directions, listed, rate_bytes_per_s, latency_below_ns)
+    document = _lanemark.advise(made._native, changed, directions, listed, rate_bytes_per_s, latency_below_ns)
     return Guidance(document)
 
 
@@ -165,13 +168,19 @@ def _named(records: Records) -> list[tuple[str, _lanemark.Record]]:
         records = [records]
     named = []
     for place, record in enumerate(records, 1):
-        if isinstance(record, Record):
-            named.append((f"record {place}", record._native))
-        else:
-            named.append((os.fspath(record), Record.load(record)._native))
+        name = f"record {place}"
+        named.append((os.fspath(record) if isinstance(record, (str, os.PathLike)) else name, _opened(name, record)))
     if not named:
         raise UsageError("there is no record to compare")
     return named
+
+
+def _opened(name: str, record: object) -> _lanemark.Record:
+    if isinstance(record, (str, os.PathLike)):
+        return Record.load(record)._native
+    if isinstance(record, Record):
+        return record._native
+    raise UsageError(f"{name}: a {type(record).__name__} is no record: use a lanemark.Record or the path of its file")
 
 
 def fleet(
@@ -188,11 +197,15 @@ def fleet(
         min_effect_percent: Least difference from the median of the others that counts [default: 5].
     """
     said = diagnoses or {}
+    for argument, given in (("records", records), ("diagnoses", said)):
+        if not isinstance(given, Mapping):
+            hint = f'use a dict such as {{"node1": {argument}[0]}}'
+            raise UsageError(f"{argument}: a {type(given).__name__} does not name the machines: {hint}")
     positive("min_effect_percent", min_effect_percent)
     if unknown := [name for name in said if name not in records]:
         raise UsageError(f"diagnoses: there is no record of {', '.join(map(str, unknown))}")
     machines = [
-        (name, (record if isinstance(record, Record) else Record.load(record))._native, json.dumps(said[name].to_dict()) if name in said else None)
+        (name, _opened(f"records: {name}", record), json.dumps(said[name].to_dict()) if name in said else None)
         for name, record in records.items()
     ]
     return Fleet(_lanemark.fleet(machines, min_effect_percent))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from multiprocessing.context import SpawnContext
 from typing import Any, Union
 
 from lanemark import _lanemark
@@ -130,7 +133,9 @@ def _run(
     keys = log.keys()
     left = [index for index in range(len(points)) if points.key(index) not in keys]
     given = executor if isinstance(executor, Executor) else None
-    make = _processes if executor is None or isinstance(executor, Executor) else executor
+    make = _Processes if executor is None or isinstance(executor, Executor) else executor
+    if not callable(make):
+        raise UsageError(f"executor: a {type(executor).__name__} is no executor, and no function that makes one{_HINT}")
     with shown(progress) as tell:
         done = len(points) - len(left)
         attempts = 0
@@ -138,6 +143,8 @@ def _run(
             if tell is not None:
                 tell(done, len(points), "points")
             workers = given or make()
+            if not isinstance(workers, Executor):
+                raise UsageError(f"executor: the function returned a {type(workers).__name__}, and no executor{_HINT}")
             finished: set[int] = set()
 
             def keep(indices: list[int], rows: list[str]) -> None:
@@ -148,6 +155,10 @@ def _run(
 
             try:
                 _submit(workers, space, _chunks(left, _AT_A_TIME[points.by]), keep)
+            except BaseException:
+                if isinstance(workers, _Processes):
+                    workers.end()
+                raise
             finally:
                 if given is None:
                     workers.shutdown(wait=False, cancel_futures=True)
@@ -161,9 +172,55 @@ def _run(
                 )
 
 
-def _processes() -> Executor:
-    # A forked process would keep the log open and locked.
-    return ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn"))
+class _Context(SpawnContext):
+    """Starts processes, and knows them. A forked process would keep the log open and locked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.started: list[multiprocessing.process.BaseProcess] = []
+
+    def Process(self, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+        process = SpawnContext.Process(*args, **kwargs)
+        self.started.append(process)
+        return process
+
+
+class _Processes(ProcessPoolExecutor):
+    """A new process per processor. Ctrl-C in a terminal reaches this process only, which then ends the others."""
+
+    def __init__(self) -> None:
+        self._context = _Context()
+        super().__init__(mp_context=self._context, initializer=_ignore_interrupts)
+
+    def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        with _interrupts_blocked():
+            return super().submit(function, *args, **kwargs)
+
+    def end(self) -> None:
+        """Ends the processes at once, in the midst of their points."""
+        for process in self._context.started:
+            process.terminate()
+
+
+def _ignore_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Delays Ctrl-C. A process that starts meanwhile inherits this: before `_ignore_interrupts`, it would print a traceback."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+#: How to give workers.
+_HINT = "; use a concurrent.futures.Executor, such as client.get_executor() of Dask"
 
 
 def _submit(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanemark import _lanemark
 from lanemark._ask import On, TraceOptions, _target, words
-from lanemark._files import write
+from lanemark._lanemark import write_file
 from lanemark.platform import Platform
 from lanemark.table import Table, _written
 
@@ -51,7 +51,7 @@ class Trace:
 
     def to_pcapng(self, path: str | os.PathLike[str], link: str | None = None) -> None:
         """Writes the TLPs of one link [default: the card's] as a capture for Wireshark."""
-        write(path, bytes(self._native.pcapng(link)))
+        write_file(path, bytes(self._native.pcapng(link)))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.table.__arrow_c_stream__(requested_schema)

@@ -6,6 +6,7 @@ import os
 from typing import NamedTuple, Union
 
 from lanemark import _lanemark
+from lanemark.errors import UsageError
 from lanemark.platform import Platform
 
 __all__ = ["Accepted", "Board", "Completed", "Fetched", "Region"]
@@ -18,6 +19,14 @@ Bytes = Union[bytes, bytearray, memoryview]
 def _payload(data: Bytes) -> bytes:
     # `bytes` of a number would be that many zeros.
     return data if isinstance(data, bytes) else bytes(memoryview(data))
+
+
+def _range(error: Exception, most: int = 2**64 - 1, **arguments: float) -> Exception:
+    """The error that names the argument that is negative, or above `most`."""
+    for name, value in arguments.items():
+        if isinstance(error, OverflowError) and not 0 <= value <= most:
+            return UsageError(f"{name}: {value} is out of range: use 0 to {most}")
+    return error
 
 
 class Accepted(NamedTuple):
@@ -88,15 +97,24 @@ class Board:
 
     def write(self, address: int, data: Bytes, at_ns: float = 0.0) -> None:
         """Writes from the root, as a processor does: one TLP for each line of 64 B."""
-        self._native.write(address, _payload(data), at_ns)
+        try:
+            self._native.write(address, _payload(data), at_ns)
+        except OverflowError as error:
+            raise _range(error, address=address, at_ns=at_ns) from None
 
     def read(self, address: int, length: int, tag: int = 0, at_ns: float = 0.0) -> None:
         """Reads `length` bytes within one line of 64 B from the root; `completed` has the completion, with this tag."""
-        self._native.read(address, length, tag, at_ns)
+        try:
+            self._native.read(address, length, tag, at_ns)
+        except OverflowError as error:
+            raise _range(_range(error, address=address, length=length, at_ns=at_ns), 0xFFFF, tag=tag) from None
 
     def card_write(self, address: int, data: Bytes, card: int = 0, at_ns: float = 0.0) -> None:
         """Writes from a card, as its DMA engine does: TLPs of at most Max_Payload_Size."""
-        self._native.card_write(address, _payload(data), card, at_ns)
+        try:
+            self._native.card_write(address, _payload(data), card, at_ns)
+        except OverflowError as error:
+            raise _range(error, address=address, card=card, at_ns=at_ns) from None
 
     def card_read(self, address: int, length: int, tag: int = 0, card: int = 0, at_ns: float = 0.0) -> None:
         """Reads from a card, as its DMA engine does: TLPs of at most Max_Read_Request_Size.
@@ -104,11 +122,17 @@ class Board:
         `fetched` has the bytes, with this tag, once the last completion has passed the card's inbound data path. The board
         does not limit the outstanding reads to the tags of the platform: a model of a device does.
         """
-        self._native.card_read(address, length, tag, card, at_ns)
+        try:
+            self._native.card_read(address, length, tag, card, at_ns)
+        except OverflowError as error:
+            raise _range(error, address=address, length=length, tag=tag, card=card, at_ns=at_ns) from None
 
     def run_until(self, until_ns: float) -> None:
         """Runs every event up to and including `until_ns`."""
-        self._native.run_until(until_ns)
+        try:
+            self._native.run_until(until_ns)
+        except OverflowError as error:
+            raise _range(error, until_ns=until_ns) from None
 
     def next_at(self) -> float | None:
         """Time of the next event in ns; None if there is none."""
@@ -136,11 +160,17 @@ class Board:
 
     def regions(self, card: int = 0) -> list[Region]:
         """The regions of a card."""
-        return [Region(*region) for region in self._native.regions(card)]
+        try:
+            return [Region(*region) for region in self._native.regions(card)]
+        except OverflowError as error:
+            raise _range(error, card=card) from None
 
     def run(self, most_events: int = 10_000_000) -> bool:
         """Runs until nothing is left to do; returns False after `most_events` events."""
-        return self._native.run(most_events)
+        try:
+            return self._native.run(most_events)
+        except OverflowError as error:
+            raise _range(error, most_events=most_events) from None
 
     def accepted(self) -> list[Accepted]:
         """The TLPs that cards accepted since the last call."""
@@ -156,19 +186,31 @@ class Board:
 
     def card_memory(self, region: str, offset: int, length: int, card: int = 0) -> bytes:
         """Bytes of a region of a card."""
-        return self._native.card_memory(region, offset, length, card)
+        try:
+            return self._native.card_memory(region, offset, length, card)
+        except OverflowError as error:
+            raise _range(error, offset=offset, length=length, card=card) from None
 
     def host_memory(self, offset: int, length: int) -> bytes:
         """Bytes of the host memory for DMA."""
-        return self._native.host_memory(offset, length)
+        try:
+            return self._native.host_memory(offset, length)
+        except OverflowError as error:
+            raise _range(error, offset=offset, length=length) from None
 
     def set_card_memory(self, region: str, offset: int, data: Bytes, card: int = 0) -> None:
         """Sets bytes of a region of a card, at no simulated time: what a processor reads there afterwards."""
-        self._native.set_card_memory(region, offset, _payload(data), card)
+        try:
+            self._native.set_card_memory(region, offset, _payload(data), card)
+        except OverflowError as error:
+            raise _range(error, offset=offset, card=card) from None
 
     def set_host_memory(self, offset: int, data: Bytes) -> None:
         """Sets bytes of the host memory for DMA, at no simulated time."""
-        self._native.set_host_memory(offset, _payload(data))
+        try:
+            self._native.set_host_memory(offset, _payload(data))
+        except OverflowError as error:
+            raise _range(error, offset=offset) from None
 
     def __repr__(self) -> str:
         return f"<lanemark.Board: {self.cards} cards, at {self.now_ns:.0f} ns>"

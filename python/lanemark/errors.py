@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -15,6 +16,21 @@ def _record(native: object) -> Record | None:
     from lanemark.record import Record
 
     return None if native is None else Record(native)
+
+
+def no_key(what: str, key: object, known: Iterable[str]) -> KeyError:
+    """The error of an unknown key, with those that are near, or all of them.
+
+    >>> raise no_key("there is no column", "size", ["size_bytes", "target"])
+    Traceback (most recent call last):
+    ...
+    KeyError: "there is no column 'size'. Did you mean size_bytes?"
+    """
+    names = list(known)
+    begun = [name for name in names if key and name.startswith(str(key))]
+    near = begun[:3] or difflib.get_close_matches(str(key), names, 3, 0.5)
+    hint = f". Did you mean {' or '.join(near)}?" if near else f"; use one of {', '.join(names)}"
+    return KeyError(f"{what} {key!r}{hint}")
 
 
 class LanemarkError(Exception):

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Union
 
 from lanemark import _lanemark
-from lanemark._files import write
-from lanemark.errors import UsageError
+from lanemark._lanemark import write_file
+from lanemark.errors import UsageError, no_key
 
 __all__ = ["Platform"]
 
@@ -102,7 +102,7 @@ class Platform:
     def __getitem__(self, key: str) -> Value:
         text = self._native.value(key)
         if text is None:
-            raise KeyError(key)
+            raise no_key(f"{self.name} has no value of", key, _paths(self.to_dict()))
         return _value(text)
 
     def get(self, key: str, default: Value | None = None) -> Value | None:
@@ -124,7 +124,7 @@ class Platform:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the platform file, completely or not at all."""
-        write(path, self.to_toml().encode())
+        write_file(path, self.to_toml().encode())
 
     def __contains__(self, key: object) -> bool:
         return isinstance(key, str) and self._native.value(key) is not None
@@ -194,6 +194,15 @@ def flat(keys: Keys, prefix: str = "") -> list[tuple[str, str]]:
         else:
             pairs.append((path, text_of(value)))
     return pairs
+
+
+def _paths(document: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Keys of the document of a platform that have a value, as paths."""
+    paths: list[str] = []
+    for key, value in document.items():
+        if isinstance(value, Mapping):
+            paths.extend([prefix + key] if "value" in value else _paths(value, f"{prefix}{key}."))
+    return paths
 
 
 def plain(value: Any) -> Any:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lanemark import _lanemark
+from lanemark.errors import UsageError
 from lanemark.table import Table, _written
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ class Record:
     """
 
     def __init__(self, native: Any) -> None:
+        if not isinstance(native, _lanemark.Record):
+            raise UsageError(f"{native!r} is not a record of this process: use lanemark.Record.load(path) for a file")
         self._native: _lanemark.Record = native
 
     @staticmethod

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any, Union
 
-from lanemark._files import write
+from lanemark._lanemark import write_file
+from lanemark.errors import no_key
 
 if TYPE_CHECKING:
     import pandas
@@ -54,7 +55,7 @@ class Table:
     def __getitem__(self, column: str) -> list[Value]:
         values = self._native.column(column)
         if values is None:
-            raise KeyError(column)
+            raise no_key("there is no column", column, self.columns)
         return values
 
     def __contains__(self, column: object) -> bool:
@@ -142,7 +143,7 @@ class Table:
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Writes the table as a Parquet file, without PyArrow; completely or not at all."""
-        write(path, bytes(self._native.parquet()))
+        write_file(path, bytes(self._native.parquet()))
 
     def _parameters(self) -> dict[str, list[Value]]:
         if self._axes is not None:
@@ -189,5 +190,5 @@ def _order(value: Value) -> tuple[Any, ...]:
 def _written(text: str, path: str | os.PathLike[str] | None) -> str | None:
     if path is None:
         return text
-    write(path, text.encode())
+    write_file(path, text.encode())
     return None

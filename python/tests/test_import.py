@@ -24,7 +24,7 @@ def test_a_figure_above_the_limit_of_the_link_is_an_error_that_has_the_record():
 
 def test_a_file_of_no_tool_is_refused(tmp_path):
     (tmp_path / "out.txt").write_text("hello\n")
-    with pytest.raises(lanemark.UsageError, match="out.txt: its words are those of no tool"):
+    with pytest.raises(lanemark.UsageError, match="out.txt: its words are those of no tool.*; name one with tool: nvbandwidth"):
         lanemark.import_(tmp_path / "out.txt")
     with pytest.raises(lanemark.UsageError, match="^files: there is none"):
         lanemark.import_([])

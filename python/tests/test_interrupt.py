@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -78,6 +80,58 @@ def test_ctrl_c_ends_a_long_call_and_its_work(call, tmp_path):
         timer.cancel()
     assert time.monotonic() - sent[0] < PROMPTLY_S
     assert working_threads() == 0
+
+
+SWEEP = """
+import sys, lanemark
+space = {"schema": 1, "platforms": ["card-gen5-x16"], "by": "simulation", "no_fast_forward": True,
+         "with": {"dma.tags": "8..71+1"},
+         "question": [{"name": "dma_read_bandwidth", "flows": "host:0", "sizes": "1M", "iterations": 20000}]}
+if __name__ == "__main__":
+    try:
+        lanemark.sweep(space, sys.argv[1], progress=False)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+        sys.stdin.read()
+"""
+
+
+def in_group(group):
+    """Processes of a group that have not ended."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat", encoding="utf-8") as file:
+                state, _, its_group = file.read().rpartition(")")[2].split()[:3]
+        except OSError:
+            continue
+        if int(its_group) == group and state != "Z":
+            found.append(int(name))
+    return found
+
+
+@pytest.mark.parametrize("after_s", [0.6, 3.0])
+def test_ctrl_c_in_a_terminal_ends_the_workers_of_a_sweep_silently(after_s, tmp_path):
+    script = tmp_path / "sweep.py"
+    script.write_text(SWEEP)
+    words = [sys.executable, str(script), str(tmp_path / "log.jsonl")]
+    pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # A terminal sends the signal to a process and its workers.
+    with subprocess.Popen(words, start_new_session=True, **pipes) as process:
+        until = time.monotonic() + 60
+        while len(in_group(process.pid)) < 3 and time.monotonic() < until:
+            time.sleep(0.02)
+        # Workers that start, and workers that simulate.
+        time.sleep(after_s)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.stdout.readline() == "interrupted\n"
+        until = time.monotonic() + PROMPTLY_S
+        # The tracker of the semaphores ends with the process.
+        while len(in_group(process.pid)) > 2 and time.monotonic() < until:
+            time.sleep(0.02)
+        assert len(in_group(process.pid)) <= 2
+        out, error = process.communicate("", timeout=60)
+    assert (out, error, process.returncode) == ("", "", 0)
 
 
 def test_ctrl_c_ends_formulas_and_keeps_their_answers():

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from pathlib import Path
 
 import lanemark
 import pytest
@@ -70,6 +71,10 @@ def test_a_diagnosis_names_what_only_the_slow_machine_has():
     records = {f"node{number}": node(16 if number else 1) for number in range(5)}
     fleet = lanemark.fleet(records)
     assert [outlier["machine"] for outlier in fleet.outliers] == ["node0"] and "causes unknown" in str(fleet)
+    listings = Path(__file__).resolve().parents[2] / "checks/tests/inventory/listings"
+    usual, slow = (lanemark.doctor(listings / name) for name in ("virtual-machine-with-virtio.txt", "server-with-a-degraded-card.txt"))
+    fleet = lanemark.fleet(records, {name: slow if name == "node0" else usual for name in records})
+    assert "only here: " in str(fleet) and "(link_width)" in str(fleet)
 
 
 def test_workers_of_a_dask_cluster_measure_and_their_records_are_compared():

@@ -47,6 +47,28 @@ def test_a_record_file_is_the_record_again(tmp_path):
     assert (record.report(tmp_path / "record.html") is None) and (tmp_path / "record.html").read_text().startswith("<!doctype html>")
 
 
+@pytest.mark.parametrize(("figure", "problem"), [(-5.0, "-5.0, below 0"), (1e308, "1e308, above 1e18")])
+def test_a_record_file_with_an_impossible_figure_is_refused(figure, problem, tmp_path):
+    document = lanemark.simulate("card-gen5-x16", "dma_read_latency", sizes=64).to_dict()
+    document["answers"][0]["latency_ns"]["median"] = figure
+    (tmp_path / "bad.json").write_text(json.dumps(document))
+    with pytest.raises(lanemark.UsageError, match=f"bad.json: dma_read_latency on .*median of 'latency_ns' is {problem}"):
+        lanemark.Record.load(tmp_path / "bad.json")
+
+
+def test_what_is_no_record_is_refused_with_what_to_use(tmp_path):
+    record = lanemark.simulate("card-gen5-x16", "dma_read_latency", sizes=64)
+    for call, message in [
+        (lambda: lanemark.Record("a.json"), r"^'a.json' is not a record of this process: use lanemark.Record.load\(path\)"),
+        (lambda: lanemark.fleet([record]), '^records: a list does not name the machines: use a dict such as {"node1": '),
+        (lambda: lanemark.fleet({"a": record}, [3]), "^diagnoses: a list does not name the machines"),
+        (lambda: lanemark.fleet({"a": 5}), "^records: a: a int is no record: use a lanemark.Record or the path"),
+        (lambda: lanemark.compare(record, [5]), "^record 1: a int is no record"),
+    ]:
+        with pytest.raises(lanemark.UsageError, match=message):
+            call()
+
+
 def test_progress_begins_below_and_ends_at_all_steps():
     steps = []
     lanemark.simulate("card-gen5-x16", "dma_read_bandwidth", sizes="64..64K", progress=lambda *step: steps.append(step))

@@ -1,5 +1,6 @@
 """Sweeps: any executor, killed workers, and the log of the command."""
 
+import json
 import os
 import random
 import signal
@@ -75,6 +76,18 @@ def test_workers_that_always_die_end_the_sweep_with_an_error(tmp_path):
         lanemark.sweep(SPACE, tmp_path / "log.jsonl", executor=lambda: Dead(1), progress=False)
 
 
+@pytest.mark.parametrize(
+    ("executor", "message"),
+    [
+        (lambda: None, "executor: the function returned a NoneType, and no executor; use a concurrent.futures.Executor"),
+        (5, "executor: a int is no executor, and no function that makes one; use a concurrent.futures.Executor"),
+    ],
+)
+def test_what_is_no_executor_is_refused(executor, message, tmp_path):
+    with pytest.raises(lanemark.UsageError, match=message):
+        lanemark.sweep(SPACE, tmp_path / "log.jsonl", executor=executor, progress=False)
+
+
 class Dead(ProcessPoolExecutor):
     def submit(self, *call):
         return super().submit(os._exit, 1)
@@ -82,7 +95,7 @@ class Dead(ProcessPoolExecutor):
 
 def test_a_run_begun_by_the_command_is_finished_here(undisturbed, tmp_path):
     space = tmp_path / "space.toml"
-    space.write_text(lanemark._lanemark.toml(__import__("json").dumps({**SPACE, "with": {"dma.tags": "8", "link.latency_ns": "50..250+50"}})))
+    space.write_text(lanemark._lanemark.toml(json.dumps({**SPACE, "with": {"dma.tags": "8", "link.latency_ns": "50..250+50"}})))
     log = tmp_path / "log.jsonl"
     words = ["sweep", str(space), "--log", str(log)]
     subprocess.run([sys.executable, "-m", "lanemark", *words], check=True, capture_output=True, timeout=120)
@@ -91,6 +104,20 @@ def test_a_run_begun_by_the_command_is_finished_here(undisturbed, tmp_path):
     table = lanemark.sweep(SPACE, log, executor=lanemark.InThisProcess(), progress=lambda *step: steps.append(step))
     assert steps[0][:2] == (25, 100) and log.read_bytes().startswith(before)
     assert table.to_csv() == undisturbed
+
+
+def test_a_run_begun_here_is_finished_by_the_command(undisturbed, tmp_path):
+    space, log = tmp_path / "space.toml", tmp_path / "log.jsonl"
+    space.write_text(lanemark._lanemark.toml(json.dumps(SPACE)))
+    first = {**SPACE, "with": {"dma.tags": "8", "link.latency_ns": "50..250+50"}}
+    assert len(lanemark.sweep(first, log, executor=lanemark.InThisProcess(), progress=False)) == 25
+    before = log.read_bytes()
+    words = ["sweep", str(space), "--log", str(log)]
+    done = subprocess.run([sys.executable, "-m", "lanemark", *words], check=True, capture_output=True, text=True, timeout=120)
+    assert "75 of 100 points run" in done.stdout + done.stderr and log.read_bytes().startswith(before)
+    steps = []
+    table = lanemark.sweep(SPACE, log, progress=lambda *step: steps.append(step))
+    assert steps == [] and table.to_csv() == undisturbed
 
 
 def test_an_interrupted_sweep_keeps_its_rows_and_frees_the_log(undisturbed, tmp_path, monkeypatch):

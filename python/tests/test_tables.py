@@ -64,12 +64,29 @@ def test_a_file_that_cannot_be_written_is_refused_and_keeps_what_it_had(record, 
         for write in writers:
             with pytest.raises(lanemark.UsageError) as error:
                 write(path)
-            assert str(error.value) == f"writing {path}: File too large"
+            assert str(error.value).startswith(f"writing {path}: File too large")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert (path.read_text(), list(tmp_path.iterdir())) == ("before", [path])
-    with pytest.raises(lanemark.UsageError, match="writing .*: Is a directory"):
+    with pytest.raises(lanemark.UsageError, match="writing .*: is a directory"):
         record.table.to_csv(tmp_path)
+    with pytest.raises(lanemark.UsageError, match="/no/such/folder/file: No such file or directory"):
+        record.table.to_parquet("/no/such/folder/file")
+
+
+def test_a_file_is_written_through_a_dangling_link(record, tmp_path):
+    (tmp_path / "link.csv").symlink_to("real.csv")
+    record.table.to_csv(tmp_path / "link.csv")
+    assert (tmp_path / "link.csv").is_symlink() and (tmp_path / "real.csv").read_text() == record.table.to_csv()
+
+
+def test_an_unknown_column_or_key_is_refused_with_those_that_are_near(record):
+    with pytest.raises(KeyError, match="there is no column 'latency_ns'. Did you mean latency_ns_"):
+        record.table["latency_ns"]
+    with pytest.raises(KeyError, match="there is no column 'zzz'; use one of question, target"):
+        record.table["zzz"]
+    with pytest.raises(KeyError, match="card-gen5-x16 has no value of 'link.mps'. Did you mean link.mps_bytes\\?"):
+        lanemark.Platform("card-gen5-x16")["link.mps"]
 
 
 def test_csv_has_the_same_values(record):

@@ -316,6 +316,45 @@ fn what_never_ends_is_not_read() {
 }
 
 #[test]
+fn impossible_figures_are_refused_before_they_are_compared_or_reported() {
+    let folder = Folder::new();
+    folder.good(&small("bench", "card-gen5-x16", &["--json", "--record", "good.json"]));
+    for (figure, what) in [(-5.0, "-5.0, below 0"), (1e308, "1e308, above 1e18")] {
+        let mut record = lanemark_record::read(&folder.path("good.json")).unwrap();
+        for summary in [&mut record.answers[0].latency_ns, &mut record.answers[0].delivered_rate_bytes_per_s] {
+            summary.iter_mut().for_each(|summary| summary.median = figure);
+        }
+        lanemark_record::write(&record, &folder.path("bad.json")).unwrap();
+        let hints = ["bad.json: ", " on card-gen5-x16, ", "median of '", what, "measure again"];
+        let compare = ["compare", "good.json", "bad.json"];
+        for command in [&["report", "bad.json"][..], &["report", "good.json", "bad.json"], &compare] {
+            refused(&folder, command, &hints);
+        }
+        let check = folder.run(&["check", "bad.json"]);
+        assert!(check.code == Some(1) && check.err.contains("(rule 'units')"), "{}", check.err);
+        std::fs::remove_file(folder.path("bad.json")).unwrap();
+    }
+}
+
+#[test]
+fn the_log_of_a_sweep_is_recognised_by_its_content_and_an_empty_one_is_refused() {
+    let space =
+        "schema = 1\nplatforms = [\"card-gen5-x16\"]\n[[question]]\nname = \"dma_read_latency\"\nsizes = \"64,4K\"\n";
+    let folder = Folder::with(&[("space.toml", space.as_bytes()), ("empty.jsonl", b""), ("cut.log", b"{\"key\":\"0")]);
+    folder.good(&["sweep", "space.toml", "--log", "points.log"]);
+    folder.good(&["report", "points.log"]);
+    refused(&folder, &["report", "points.log", "empty.jsonl"], &["points.log is the log of a sweep", "name it alone"]);
+    std::fs::remove_file(folder.path("report.html")).unwrap();
+    for log in ["empty.jsonl", "cut.log"] {
+        refused(
+            &folder,
+            &["report", log],
+            &["has no points", &format!("run `lanemark sweep SPACE --log {log}` first")],
+        );
+    }
+}
+
+#[test]
 fn what_is_no_record_is_refused() {
     let folder = Folder::new();
     let record = folder.good(&small("predict", "card-gen5-x16", &["--json"]));

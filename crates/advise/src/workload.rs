@@ -11,9 +11,10 @@ mod goals;
 
 use candidates::candidates;
 use compared::Compared;
+use lanemark_platform::Platform;
 use lanemark_record::Tool;
 use lanemark_record::guidance::{Choice, Guidance, SCHEMA, Traffic, Workload};
-use lanemark_runner::{Cancel, Changes, OpenTarget, RunError, origins_of, platform};
+use lanemark_runner::{Cancel, Changes, OpenTarget, RunError, origins_of};
 use lanemark_units::format_size;
 
 /// Largest number of sizes, each of which takes seconds and a column.
@@ -24,8 +25,8 @@ const LONGEST: u64 = 16 << 20;
 
 /// A workload, and the platform to run it on.
 pub struct WorkloadRequest {
-    /// Name of a preset, or path of a platform file.
-    pub platform: String,
+    /// The platform, without unknown numbers.
+    pub platform: Platform,
     /// Changed keys of the platform.
     pub with: Vec<(String, String)>,
     /// The workload and its goals.
@@ -37,7 +38,8 @@ pub struct WorkloadRequest {
 /// Finds the best methods for a workload, the effect of changes of the machine, and whether the goals are met.
 ///
 /// # Errors
-/// [`RunError`] if the platform cannot be opened or changed, no method has an answer, or `cancel` is set.
+/// [`RunError::NothingToAsk`] for sizes that are too many or too large, or that no method moves; another [`RunError`] if the
+/// platform cannot be changed, or `cancel` is set.
 pub fn advise(request: &WorkloadRequest, cancel: &Cancel) -> Result<Guidance, RunError> {
     if request.workload.sizes_bytes.len() > MOST_SIZES {
         let because =
@@ -53,7 +55,7 @@ pub fn advise(request: &WorkloadRequest, cancel: &Cancel) -> Result<Guidance, Ru
         return Err(RunError::NothingToAsk { because });
     }
     let changes = Changes { with: request.with.clone(), ..Changes::default() };
-    let (platform, warnings) = changes.apply(&platform(&request.platform)?)?;
+    let (platform, warnings) = changes.apply(&request.platform)?;
     let mut target = OpenTarget::of_platform(&platform)?;
     let faults = platform.faults.iter().map(|fault| format!("{}: {fault} is simulated in every method", platform.name));
     let warnings: Vec<String> = warnings.into_iter().chain(faults).collect();

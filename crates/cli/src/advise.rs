@@ -10,7 +10,7 @@ use lanemark_advise::{WorkloadRequest, advise as advice};
 use lanemark_method::CopyDirection;
 use lanemark_record::file;
 use lanemark_record::guidance::{Guidance, Workload};
-use lanemark_runner::RunError;
+use lanemark_runner::{RunError, platform};
 use lanemark_units::Rate;
 use std::io::Write;
 
@@ -31,7 +31,8 @@ pub fn advise(args: &AdviseArgs) -> Result<(), Failure> {
         rate_bytes_per_s: args.rate.map(Rate::bytes_per_s),
         latency_below_ns: args.latency_below.map(lanemark_units::Ticks::as_ns),
     };
-    let request = WorkloadRequest { platform: on.clone(), with: args.with.clone(), workload, command: command_line() };
+    let request =
+        WorkloadRequest { platform: platform(&on)?, with: args.with.clone(), workload, command: command_line() };
     let cancel = interrupt::cancel()?;
     let bar = spinner(on);
     let guidance = advice(&request, &cancel);

@@ -1019,7 +1019,7 @@ pub struct SweepPictureArgs {
 
 #[derive(Debug, Arguments)]
 pub struct ReportArgs {
-    /// The record; several, or folders of records, make a page that compares their machines; the log of a sweep (.jsonl), its map
+    /// The record; several, or folders of records, make a page that compares their machines; the log of a sweep, its map
     #[arg(value_name = "RECORD", required = true)]
     pub records: Vec<PathBuf>,
     /// Write the report to this file

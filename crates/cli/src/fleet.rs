@@ -169,7 +169,10 @@ fn ask(host: &Host, bench: &[String], timeout: Duration, cancel: &Cancel) -> Fle
     match output_of(host, "bench", bench, timeout, cancel) {
         Err(why) => member.problem = Some(why),
         Ok((text, problem)) => match file::from_bytes(text.as_bytes(), Path::new(&host.name)) {
-            Ok(record) => (member.record, member.problem) = (Some(record), problem),
+            Ok(record) => match record.refuse_impossible(Path::new(&host.name)) {
+                Ok(()) => (member.record, member.problem) = (Some(record), problem),
+                Err(text) => member.problem = Some(text),
+            },
             Err(error) => member.problem = Some(problem.unwrap_or_else(|| error.to_string())),
         },
     }

@@ -21,8 +21,15 @@ pub const CAPTURE: u64 = 256 << 20;
 /// Largest case of a design under test, in bytes.
 pub const CASE: u64 = 1 << 20;
 
-/// Reads a record.
+/// Reads a record, and refuses one with figures that cannot be.
 pub fn record(path: &Path) -> Result<Record, Failure> {
+    let record = any_record(path)?;
+    record.refuse_impossible(path).map_err(Failure::Usage)?;
+    Ok(record)
+}
+
+/// Reads a record with any figures.
+pub fn any_record(path: &Path) -> Result<Record, Failure> {
     let bytes =
         read_file(path, RECORD).map_err(|error| Failure::Usage(format!("reading {}: {error}", path.display())))?;
     file::from_bytes(&bytes, path).map_err(|error| Failure::Usage(error.to_string()))

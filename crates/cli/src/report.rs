@@ -6,9 +6,9 @@ use crate::failure::{Failure, say};
 use crate::input;
 use crate::output::{self, write_html, write_svg};
 use lanemark_advise::{Named, neighbours};
-use lanemark_record::Record;
 use lanemark_record::corpus::{Corpus, Neighbourhood};
 use lanemark_record::gate::judge;
+use lanemark_record::{Record, is_sweep_log};
 use lanemark_report::{ComparedRecord, machines_html, sweep_map_html};
 use std::path::{Path, PathBuf};
 
@@ -58,9 +58,9 @@ fn single(args: &ReportArgs, file: &Path, outputs: &[&Path]) -> Result<(), Failu
     if judged.impossible.is_empty() { Ok(()) } else { Err(Failure::impossible(&judged.impossible)) }
 }
 
-/// Whether a file is the log of a sweep, by its extension.
+/// Whether a file is the log of a sweep, by its content or, for an empty one, by its extension.
 fn is_log(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("jsonl"))
+    is_sweep_log(path) || path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("jsonl"))
 }
 
 /// The map of a sweep.
@@ -75,6 +75,12 @@ fn map(args: &ReportArgs, log: &Path) -> Result<(), Failure> {
         return Err(Failure::Usage(message));
     }
     let table = crate::sweep::table(log, None)?;
+    if table.table().rows() == 0 {
+        let log = log.display();
+        return Err(Failure::Usage(format!(
+            "{log}: the log has no points: run `lanemark sweep SPACE --log {log}` first"
+        )));
+    }
     let name = log.file_name().unwrap_or(log.as_os_str()).to_string_lossy();
     let page = sweep_map_html(&table, &name).map_err(|error| Failure::Check(error.to_string()))?;
     output::text(&page, Some(&args.html))

@@ -1,12 +1,15 @@
 //! `advise`, `compare` and `fleet` for Python: the documents of the command, as JSON and as text.
 
 use crate::error::{self, Kind, raised};
+use crate::platform::Platform;
 use crate::record::Record;
 use crate::wait::{interruptible, or_left};
 use lanemark_advise::{FleetMember, MIN_EFFECT_PERCENT, Named, WorkloadRequest, built_in_corpus, neighbours};
+use lanemark_cli::Failure;
 use lanemark_method::CopyDirection;
 use lanemark_record::guidance::Workload;
 use lanemark_record::{Criteria, file};
+use lanemark_runner::RunError;
 use pyo3::prelude::*;
 
 /// Advice for a workload on a platform.
@@ -14,7 +17,7 @@ use pyo3::prelude::*;
 #[pyo3(signature = (platform, with_texts, directions, sizes_bytes, rate_bytes_per_s=None, latency_below_ns=None))]
 pub fn advise(
     py: Python<'_>,
-    platform: String,
+    platform: &Platform,
     with_texts: Vec<(String, String)>,
     directions: Vec<String>,
     sizes_bytes: Vec<u64>,
@@ -32,11 +35,13 @@ pub fn advise(
     let workload =
         Workload { directions: directions.collect::<PyResult<_>>()?, sizes_bytes, rate_bytes_per_s, latency_below_ns };
     let command = vec!["lanemark (Python)".to_owned()];
-    let request = WorkloadRequest { platform, with: with_texts, workload, command };
+    let request = WorkloadRequest { platform: platform.complete()?, with: with_texts, workload, command };
     let (guidance, stopped) = interruptible(py, None, move |cancel, _| lanemark_advise::advise(&request, cancel))?;
     match (guidance, stopped) {
         (_, Some(stopped)) => Err(stopped),
         (Ok(guidance), None) => Ok((file::to_json(&guidance), lanemark_report::guidance(&guidance, None))),
+        // The sizes do not fit the platform, as in the command.
+        (Err(RunError::NothingToAsk { because }), None) => Err(error::failure(&Failure::Usage(because))),
         (Err(problem), None) => Err(error::failure(&problem.into())),
     }
 }

@@ -35,8 +35,8 @@ fn refused(text: &str) -> PyErr {
     raised(Kind::Usage, text)
 }
 
-fn time(at_ns: f64) -> PyResult<Ticks> {
-    Ticks::from_ns(at_ns).map_err(|error| refused(&format!("at_ns: {error}")))
+fn time(name: &str, ns: f64) -> PyResult<Ticks> {
+    Ticks::from_ns(ns).map_err(|error| refused(&format!("{name}: {error}")))
 }
 
 #[pymethods]
@@ -64,7 +64,7 @@ impl Board {
 
     /// Runs every event up to and including `until_ns`.
     fn run_until(&mut self, py: Python<'_>, until_ns: f64) -> PyResult<()> {
-        let until = time(until_ns)?;
+        let until = time("until_ns", until_ns)?;
         let board = &mut self.simulated;
         while !py.detach(|| board.run_some(until, EVENTS_PER_LOOK)) {
             py.check_signals()?;
@@ -120,7 +120,7 @@ impl Board {
     /// Writes from the root at `at_ns` at the earliest, as a processor does: one TLP per line of 64 B.
     #[pyo3(signature = (address, data, at_ns=0.0))]
     fn write(&mut self, address: u64, data: &[u8], at_ns: f64) -> PyResult<()> {
-        let at = time(at_ns)?;
+        let at = time("at_ns", at_ns)?;
         let (mut address, mut rest) = (checked(address, data.len())?, data);
         while !rest.is_empty() {
             let within = (address % LINE_BYTES as u64) as usize;
@@ -142,14 +142,14 @@ impl Board {
                 "length: {length} B at {address:#x}: read 1 to {room} B, up to the end of its line"
             )));
         }
-        self.simulated.inject_read(time(at_ns)?, address, length, tag);
+        self.simulated.inject_read(time("at_ns", at_ns)?, address, length, tag);
         Ok(())
     }
 
     /// Writes from a card at `at_ns` at the earliest, as its own engine does: TLPs of at most `Max_Payload_Size`.
     #[pyo3(signature = (address, data, card=0, at_ns=0.0))]
     fn card_write(&mut self, address: u64, data: &[u8], card: usize, at_ns: f64) -> PyResult<()> {
-        let at = time(at_ns)?;
+        let at = time("at_ns", at_ns)?;
         if self.simulated.card(CardIndex(card)).is_none() {
             return Err(self.no_card(card));
         }
@@ -168,7 +168,7 @@ impl Board {
     /// completed read has this tag.
     #[pyo3(signature = (address, length, tag=0, card=0, at_ns=0.0))]
     fn card_read(&mut self, address: u64, length: usize, tag: u64, card: usize, at_ns: f64) -> PyResult<()> {
-        let (at, address) = (time(at_ns)?, checked(address, length)?);
+        let (at, address) = (time("at_ns", at_ns)?, checked(address, length)?);
         if self.simulated.card(CardIndex(card)).is_none() {
             return Err(self.no_card(card));
         }

@@ -86,16 +86,22 @@ pub const fn kind(class: Class) -> Kind {
 
 /// The exception of a failure of the command; options are called as arguments in Python.
 pub fn failure(error: &Failure) -> PyErr {
+    failure_of(error, &[])
+}
+
+/// The exception of a failure of the command, some of whose options have other names in Python: pairs of both names.
+pub fn failure_of(error: &Failure, renamed: &[(&str, &str)]) -> PyErr {
     let kind = match error {
         Failure::Usage(_) => Kind::Usage,
         Failure::Absent(_) => Kind::Absent,
         _ => Kind::Failed,
     };
-    raised(kind, &as_arguments(&error.to_string()))
+    let text = renamed.iter().fold(error.to_string(), |text, (option, argument)| text.replace(option, argument));
+    raised(kind, &as_arguments(&text))
 }
 
 /// A message in which an option such as `--no-fast-forward` is called `no_fast_forward`.
-fn as_arguments(text: &str) -> String {
+pub fn as_arguments(text: &str) -> String {
     let mut said = String::new();
     let mut rest = text;
     while let Some(place) = rest.find("--") {

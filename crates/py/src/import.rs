@@ -23,7 +23,7 @@ pub fn import(
     });
     let tool = tool.transpose()?;
     let record = or_left(py, move || imported_record(&files, tool, on.as_deref()))?;
-    let record = record.map_err(|failure| error::failure(&failure))?;
+    let record = record.map_err(|failure| error::failure_of(&failure, &[("--from", "tool")]))?;
     let problem = above_limit(&record);
     Ok((Record(record), problem))
 }

@@ -12,6 +12,7 @@ mod card_reads;
 mod command;
 mod doctor;
 mod error;
+mod file;
 mod fit;
 mod import;
 mod listing;
@@ -34,6 +35,8 @@ mod _lanemark {
     use crate::command::main;
     #[pymodule_export]
     use crate::doctor::{doctor, draft_from_listing};
+    #[pymodule_export]
+    use crate::file::write_file;
     #[pymodule_export]
     use crate::fit::{Fitted, fit};
     #[pymodule_export]

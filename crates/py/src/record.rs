@@ -22,7 +22,9 @@ impl Record {
         let usage = |text: String| raised(Kind::Usage, &text);
         let bytes = lanemark_runner::read_file(&path, LONGEST)
             .map_err(|error| usage(format!("reading {}: {error}", path.display())))?;
-        file::from_bytes(&bytes, &path).map(Record).map_err(|error| usage(error.to_string()))
+        let record = file::from_bytes(&bytes, &path).map_err(|error| usage(error.to_string()))?;
+        record.refuse_impossible(&path).map_err(usage)?;
+        Ok(Record(record))
     }
 
     /// Reads the JSON of a record.

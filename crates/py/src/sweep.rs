@@ -1,6 +1,6 @@
 //! Sweeps for Python: the points of a space, one process or many, and the log of the command.
 
-use crate::error::{Kind, raised};
+use crate::error::{Kind, as_arguments, raised};
 use crate::table::Table;
 use crate::wait::{interruptible, or_left};
 use lanemark_record::{RecordError, SweepRow, SweepTableBuilder, read_sweep_log};
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 fn usage(error: &dyn std::fmt::Display) -> PyErr {
-    raised(Kind::Usage, &error.to_string())
+    raised(Kind::Usage, &as_arguments(&error.to_string()))
 }
 
 /// The points of a space.

@@ -35,6 +35,7 @@ pub mod gate;
 pub mod guidance;
 mod host;
 mod imported;
+mod impossible;
 mod interval;
 mod link;
 mod percentile;
@@ -90,7 +91,9 @@ pub use runtime::{DeviceKind, Runtime, Software};
 pub use samples_file::samples_table;
 pub use summary::Summary;
 #[cfg(feature = "files")]
-pub use sweep::{SweepLog, SweepRow, SweepTable, SweepTableBuilder, SweptBy, read_sweep_log, sweep_log_schema};
+pub use sweep::{
+    SweepLog, SweepRow, SweepTable, SweepTableBuilder, SweptBy, is_sweep_log, read_sweep_log, sweep_log_schema,
+};
 #[cfg(feature = "files")]
 pub use table::{Cell, Column, Table, Values};
 pub use tool::Tool;

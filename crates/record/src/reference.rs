@@ -4,6 +4,7 @@
 //! file alone is checked here. The limit gate ([`crate::gate`]) is one of the rules.
 
 use crate::gate::{self, Verdict};
+use crate::impossible::impossible;
 use crate::{Answer, Detail, Quantity, Record, Summary, TargetKind};
 use lanemark_units::format_size;
 use std::fmt;
@@ -173,6 +174,7 @@ fn wrong_unit(answer: &Answer) -> Option<String> {
     // The difference of two plans may be negative by chance; a time or a rate may not.
     (figure.min <= 0.0 && !answer.is_difference() && (is_rate || figure.median <= 0.0))
         .then(|| format!("'{name}' has {} where only figures above 0 are possible", figure.min))
+        .or_else(|| impossible(answer))
 }
 
 /// A summary that is not that of the samples.
@@ -346,6 +348,7 @@ mod tests {
             (summary.min, summary.max) = (summary.max, summary.min);
         });
         assert!(found.iter().any(|(rule, text)| *rule == Rule::Units && text.contains("ascending")), "{found:?}");
+        only(|record| record.answers[0].issue_rate_bytes_per_s = Summary::of(&[-1.0]), Rule::Units, "is -1.0, below 0");
         // Megabytes per second: the samples say otherwise, too.
         let found = broken(|record| {
             record.answers[0].delivered_rate_bytes_per_s = Summary::of(&[4000.0, 4000.0, 4000.0]);

@@ -4,6 +4,6 @@ mod log;
 mod row;
 mod table;
 
-pub use log::{SweepLog, read_sweep_log, sweep_log_schema};
+pub use log::{SweepLog, is_sweep_log, read_sweep_log, sweep_log_schema};
 pub use row::{SweepRow, SweptBy};
 pub use table::{SweepTable, SweepTableBuilder};

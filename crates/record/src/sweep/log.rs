@@ -140,6 +140,15 @@ pub fn read_sweep_log(path: &Path, mut each: impl FnMut(SweepRow)) -> Result<(),
     Ok(())
 }
 
+/// Whether the file at `path` begins as the log of a sweep; false for one that cannot be read.
+#[must_use]
+pub fn is_sweep_log(path: &Path) -> bool {
+    let mut begin = [0; BEGIN.len()];
+    // A pipe would lose what is read here.
+    let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
+    is_file && File::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok() && begin == BEGIN
+}
+
 /// The JSON Schema of one line of a log, a [`SweepRow`], as text with a final newline.
 #[must_use]
 pub fn sweep_log_schema() -> String {
