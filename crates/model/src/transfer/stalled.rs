@@ -135,7 +135,7 @@ impl Places {
     }
 }
 
-/// What is the same for all requests.
+/// Times that are the same for all requests.
 struct Fixed {
     egress: Ticks,
     root: Ticks,
