@@ -8,9 +8,34 @@ pub mod pci_dump;
 pub mod shown;
 pub mod trials;
 
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
+
+/// Gives each of `items` to `check`, several at once, and returns what it returned, in the order of `items`. These are made
+/// one by one, in order, so that random ones are the same in each run.
+///
+/// # Panics
+/// If `check` panics: with its message.
+pub fn on_all_cores<Item, Found: Send>(
+    items: impl IntoIterator<Item = Item, IntoIter: Send>,
+    check: impl Fn(Item) -> Found + Sync,
+) -> Vec<Found> {
+    let left = Mutex::new(items.into_iter().enumerate());
+    let worker = || {
+        let next = || left.lock().expect("no worker panics while it takes an item").next();
+        std::iter::from_fn(next).map(|(number, item)| (number, check(item))).collect::<Vec<_>>()
+    };
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut found: Vec<(usize, Found)> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
+        let ended = workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        ended.flatten().collect()
+    });
+    found.sort_by_key(|(number, _)| *number);
+    found.into_iter().map(|(_, found)| found).collect()
+}
 
 /// Root folder of the repository.
 #[must_use]

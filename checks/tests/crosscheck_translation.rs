@@ -4,6 +4,7 @@
 mod random_platform;
 
 use lanemark_bench::{Axes, question};
+use lanemark_checks::on_all_cores;
 use lanemark_machine::{
     Completion, Descriptors, DmaCall, EngineJob, Machine, Partner, Pattern, Plan, Samples, Share, Transfer, Verb,
     Window, Work, WriteRead,
@@ -136,8 +137,7 @@ fn walks_through_the_cache_match_the_formula_if_the_table_is_cached_and_the_boun
 #[test]
 fn the_simulation_is_never_faster_than_a_bound_and_meets_a_leading_one() {
     let mut random = Random(67);
-    let (mut clear, mut walking, mut failures) = (0, 0, Vec::new());
-    for number in 0..1500 {
+    let cases = (0..1500).map(move |number| {
         let mut platform = platform(&mut random);
         if number % 3 == 0 {
             through_cache(&mut platform, &mut random);
@@ -147,10 +147,16 @@ fn the_simulation_is_never_faster_than_a_bound_and_meets_a_leading_one() {
         let whole = round(&mut random, &platform, verb, bytes);
         // One round, or less, or more.
         let count = random.pick(&[whole.count, whole.count, whole.count.div_ceil(3), 2 * whole.count + 1]);
-        let transfer = Transfer { count, ..whole };
-        let Some((simulated, said)) = ask(&platform, transfer) else { continue };
-        let first = Transfer { bytes: bytes.min(4096), count: 1, ..transfer };
+        (number, platform, Transfer { count, ..whole })
+    });
+    let asked = on_all_cores(cases, |(number, platform, transfer)| {
+        let (simulated, said) = ask(&platform, transfer)?;
+        let first = Transfer { bytes: transfer.bytes.min(4096), count: 1, ..transfer };
         let latency = ask(&platform, first).map_or(0.0, |(_, said)| said.delivered_ns);
+        Some((number, platform, transfer, simulated, said, latency))
+    });
+    let (mut clear, mut walking, mut failures) = (0, 0, Vec::new());
+    for (number, platform, transfer, simulated, said, latency) in asked.into_iter().flatten() {
         let later = simulated - said.delivered_ns;
         let leads = said.lead >= CLEAR;
         clear += u32::from(leads);

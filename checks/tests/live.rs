@@ -1,6 +1,7 @@
 //! Do the sliders of a page move its numbers to those of `lanemark predict --with`?
 
 use lanemark_checks::live_page::{data, formula, module, predicted};
+use lanemark_checks::on_all_cores;
 use lanemark_checks::trials;
 use lanemark_checks::trials::{Available, Trial, run};
 use lanemark_live::{Change, Live, Point, Slider};
@@ -32,32 +33,41 @@ fn points(record: &Record) -> Vec<Point> {
     record.answers.iter().map(|answer| Point::of(answer, None, None)).collect()
 }
 
-/// Some positions of a slider: both ends, and every `step`-th between.
-fn positions(slider: &Slider, step: usize) -> Vec<String> {
-    let mut chosen: Vec<String> = slider.values.iter().step_by(step).chain(slider.values.last()).cloned().collect();
-    chosen.dedup();
-    chosen
+/// Some positions of each slider that has a place: both ends, and every `step`-th between.
+fn moves(sliders: &[Slider], step: usize) -> Vec<Change> {
+    let placed = sliders.iter().filter(|slider| slider.place.is_some());
+    placed
+        .flat_map(|slider| {
+            let mut values: Vec<&String> = slider.values.iter().step_by(step).chain(slider.values.last()).collect();
+            values.dedup();
+            values.into_iter().map(|value| Change(slider.key.clone(), value.clone()))
+        })
+        .collect()
+}
+
+/// What `lanemark predict --with` answers.
+fn predicted_with(Change(key, value): &Change) -> Record {
+    predicted(PLATFORM, &QUESTIONS, &[(key.clone(), value.clone())])
+        .unwrap_or_else(|error| panic!("{key}={value}: {error}"))
 }
 
 fn every_slider_predicts_what_predict_does() {
     let base = base();
     let (points, mut live) = (points(&base), Live::of(base.targets[0].platform.as_ref().unwrap()).unwrap());
+    let changes = moves(&live.sliders(), 20);
+    let records = on_all_cores(&changes, predicted_with);
     let (mut compared, mut moved) = (0, 0);
-    for slider in live.sliders().iter().filter(|slider| slider.place.is_some()) {
-        for value in positions(slider, 20) {
-            let record = predicted(PLATFORM, &QUESTIONS, &[(slider.key.clone(), value.clone())])
-                .unwrap_or_else(|error| panic!("{}={value}: {error}", slider.key));
-            let figures = live.figures(&[Change(slider.key.clone(), value.clone())], &points).unwrap();
-            for ((point, figure), before) in points.iter().zip(figures).zip(&base.answers) {
-                let same = record.answers.iter().find(|answer| {
-                    (&answer.question, &answer.method, answer.size_bytes)
-                        == (&point.question, &point.method, point.size_bytes)
-                });
-                let what = format!("{}={value}: {} {}", slider.key, point.question, point.method);
-                assert_eq!(figure.as_ref().ok().map(|figure| figure.value), same.and_then(formula), "{what}");
-                compared += 1;
-                moved += usize::from(same.and_then(formula) != formula(before));
-            }
+    for (Change(key, value), record) in changes.iter().zip(records) {
+        let figures = live.figures(&[Change(key.clone(), value.clone())], &points).unwrap();
+        for ((point, figure), before) in points.iter().zip(figures).zip(&base.answers) {
+            let same = record.answers.iter().find(|answer| {
+                (&answer.question, &answer.method, answer.size_bytes)
+                    == (&point.question, &point.method, point.size_bytes)
+            });
+            let what = format!("{key}={value}: {} {}", point.question, point.method);
+            assert_eq!(figure.as_ref().ok().map(|figure| figure.value), same.and_then(formula), "{what}");
+            compared += 1;
+            moved += usize::from(same.and_then(formula) != formula(before));
         }
     }
     assert!(compared > 10_000 && moved > 500, "{moved} of {compared} figures moved");

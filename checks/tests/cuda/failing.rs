@@ -1,7 +1,7 @@
 //! Every function of the driver fails: at which operation the run ends, and what it says.
 
 use crate::{bench, said};
-use lanemark_checks::root;
+use lanemark_checks::{on_all_cores, root};
 use std::fs;
 use std::process::Output;
 
@@ -142,7 +142,7 @@ fn failing(function: &str, code: i32, question: &str, is_opened: bool) -> Output
 }
 
 pub fn every_failing_call_ends_with_its_operation_and_the_name_of_the_error() {
-    for (function, (code, name), question, end) in FAILING {
+    on_all_cores(FAILING, |(function, (code, name), question, end)| {
         let is_opened = matches!(end, Skipped(_) | Partly(_) | Answered);
         let output = failing(function, *code, question, is_opened);
         let (text, row) = (said(&output), format!("{function} at {question}"));
@@ -163,18 +163,16 @@ pub fn every_failing_call_ends_with_its_operation_and_the_name_of_the_error() {
         assert!(parts.iter().all(|part| text.contains(part)), "{row}: {parts:?}: {text}");
         assert_eq!(text.contains(&format!("{name} ({code})")), *end != Answered, "{row}: {text}");
         assert!(!text.contains("panicked"), "{row}: {text}");
-    }
+    });
 }
 
 pub fn every_function_may_fail_at_any_call_without_a_panic_or_a_hang() {
-    for function in functions() {
-        for from in [1, 2, 9] {
-            let row = format!("{function}:999:{from}");
-            let output = bench(&[("FAKE_CUDA_FAIL", &row)], &ALL_CALLS);
-            let text = said(&output);
-            assert!(matches!(output.status.code(), Some(0 | 77)), "{row}: {:?} {text}", output.status);
-            assert!(!text.contains("panicked"), "{row}: {text}");
-            assert!(output.status.success() || text.contains("CUDA_ERROR_"), "{row}: {text}");
-        }
-    }
+    let rows = functions().into_iter().flat_map(|function| [1, 2, 9].map(|from| format!("{function}:999:{from}")));
+    on_all_cores(rows, |row| {
+        let output = bench(&[("FAKE_CUDA_FAIL", &row)], &ALL_CALLS);
+        let text = said(&output);
+        assert!(matches!(output.status.code(), Some(0 | 77)), "{row}: {:?} {text}", output.status);
+        assert!(!text.contains("panicked"), "{row}: {text}");
+        assert!(output.status.success() || text.contains("CUDA_ERROR_"), "{row}: {text}");
+    });
 }

@@ -18,8 +18,8 @@ mod picture;
 mod readme;
 
 use lanemark_checks::page::{Block, Page};
-use lanemark_checks::root;
 use lanemark_checks::shown::{missing, renewed};
+use lanemark_checks::{on_all_cores, root};
 use std::path::Path;
 
 /// The pages whose commands are run.
@@ -32,35 +32,39 @@ fn pages() -> Vec<Page> {
 
 #[test]
 fn every_command_works_and_says_what_is_shown() {
-    let mut wrong = Vec::new();
-    let mut commands = 0;
-    for mut page in pages() {
-        let folder = tempfile::tempdir().unwrap();
-        for block in page.blocks() {
-            if let Some(name) = block.note("file") {
-                std::fs::write(folder.path().join(name), block.lines.join("\n") + "\n").unwrap();
+    let (commands, wrong): (Vec<usize>, Vec<Vec<String>>) = on_all_cores(pages(), try_commands).into_iter().unzip();
+    let (commands, wrong) = (commands.iter().sum::<usize>(), wrong.concat());
+    assert!(commands >= 10, "only {commands} commands were found: the pages are not read");
+    assert!(wrong.is_empty(), "{} of {commands} commands:\n\n{}", wrong.len(), wrong.join("\n\n"));
+}
+
+/// Runs the commands of a page in order, in one folder: how many there are, and what is wrong.
+fn try_commands(mut page: Page) -> (usize, Vec<String>) {
+    let (mut commands, mut wrong) = (0, Vec::new());
+    let folder = tempfile::tempdir().unwrap();
+    for block in page.blocks() {
+        if let Some(name) = block.note("file") {
+            std::fs::write(folder.path().join(name), block.lines.join("\n") + "\n").unwrap();
+        }
+        for (command, shown) in block.commands() {
+            if ["guest", "runtime", "gpu", "rtl"].iter().any(|elsewhere| block.has(elsewhere)) {
+                assert!(command.starts_with("lanemark "), "{}:{}: $ {command}", page.path, block.line);
+                continue;
             }
-            for (command, shown) in block.commands() {
-                if ["guest", "runtime", "gpu", "rtl"].iter().any(|elsewhere| block.has(elsewhere)) {
-                    assert!(command.starts_with("lanemark "), "{}:{}: $ {command}", page.path, block.line);
-                    continue;
+            commands += 1;
+            match check(&block, &command, &shown, folder.path()) {
+                Ok(()) => {}
+                Err(Wrong::Output(_, renewed)) if is_blessing() && renewed != shown => {
+                    page.text = page.text.replacen(&shown.join("\n"), &renewed.join("\n"), 1);
+                    std::fs::write(root().join(&page.path), &page.text).unwrap();
                 }
-                commands += 1;
-                match check(&block, &command, &shown, folder.path()) {
-                    Ok(()) => {}
-                    Err(Wrong::Output(_, renewed)) if is_blessing() && renewed != shown => {
-                        page.text = page.text.replacen(&shown.join("\n"), &renewed.join("\n"), 1);
-                        std::fs::write(root().join(&page.path), &page.text).unwrap();
-                    }
-                    Err(Wrong::Output(what, _) | Wrong::Command(what)) => {
-                        wrong.push(format!("{}:{}: $ {command}\n{what}", page.path, block.line));
-                    }
+                Err(Wrong::Output(what, _) | Wrong::Command(what)) => {
+                    wrong.push(format!("{}:{}: $ {command}\n{what}", page.path, block.line));
                 }
             }
         }
     }
-    assert!(commands >= 10, "only {commands} commands were found: the pages are not read");
-    assert!(wrong.is_empty(), "{} of {commands} commands:\n\n{}", wrong.len(), wrong.join("\n\n"));
+    (commands, wrong)
 }
 
 /// What is wrong with a command of a page.
