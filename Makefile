@@ -105,11 +105,11 @@ ptxas: ## fetch NVIDIA's assembler into .tools/ for the tests of CUDA kernels (5
 
 # Lint looks at no page.
 lint: export LANEMARK_LIVE = 0
-lint: ## check formatting, clippy (here and for aarch64), licences and advisories of dependencies
+lint: ## check formatting, clippy (for aarch64 too where code differs), licences and advisories of dependencies
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	@if rustup target add aarch64-unknown-linux-gnu >/dev/null 2>&1; then \
-		$(CARGO) clippy --workspace --locked --target aarch64-unknown-linux-gnu -- -D warnings; \
+		$(CARGO) clippy --locked --target aarch64-unknown-linux-gnu -p lanemark-hw -p lanemark-model -p lanemark-live -- -D warnings; \
 	else \
 		echo "skipped: aarch64, because its standard library is not installed: rustup target add aarch64-unknown-linux-gnu"; \
 	fi

@@ -25,6 +25,9 @@ const DETERMINISTIC: &[&str] = &["engine", "config_space", "device_kernels", "co
 /// that exports names to the script of a page.
 const WITH_UNSAFE: &[&str] = &["hw", "capi", "live"];
 
+/// Crates with code for one kind of processor: `make lint` looks at them for another one too.
+const WITH_PROCESSORS: &[&str] = &["hw", "model", "live"];
+
 /// Crates that may print.
 const PRINTING: &[&str] = &["cli"];
 
@@ -65,6 +68,12 @@ pub const RULES: &[Rule] = &[
         breaches: determinism,
         broken_by: ("crates/sim/src/board.rs", "use std::collections::HashMap;\n"),
         kept_by: ("crates/sim/src/board.rs", "use std::collections::BTreeMap;\nfn name() -> &'static str { NAME }\n"),
+    },
+    Rule {
+        name: "only hw, model and live have code for one kind of processor",
+        breaches: processors,
+        broken_by: ("crates/sim/src/board.rs", "#[cfg(target_arch = \"aarch64\")]\nfn f() {}\n"),
+        kept_by: ("crates/hw/src/lib.rs", "#[cfg(target_arch = \"aarch64\")]\nfn f() {}\n"),
     },
     Rule {
         name: "only cli prints",
@@ -170,6 +179,13 @@ fn determinism(file: &SourceFile) -> Vec<(usize, String)> {
         }
     }
     found
+}
+
+fn processors(file: &SourceFile) -> Vec<(usize, String)> {
+    if file.crate_name().is_none_or(|name| WITH_PROCESSORS.contains(&name)) {
+        return Vec::new();
+    }
+    contains(file, &["target_arch", "std::arch", "core::arch"])
 }
 
 fn printing(file: &SourceFile) -> Vec<(usize, String)> {
