@@ -6,11 +6,13 @@ use crate::input;
 use crate::output::{self, terminal_width};
 use crate::progress::spinner;
 use lanemark_fit::{
-    Contender, Errors, FillError, FillOptions, Filled, MOST_PREDICTIONS, Measured, Reading, Reopened, Table, fill_in,
+    Contender, Distinction, Errors, FillError, FillOptions, Filled, MOST_PREDICTIONS, Measured, Reading, Reopened,
+    Table, fill_in,
 };
 use lanemark_platform::{Draft, Origin, Origins};
 use lanemark_record::file;
 use lanemark_runner::{draft, origins_of};
+use lanemark_units::Rate;
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
@@ -223,18 +225,41 @@ fn print_contenders(out: &mut impl Write, contenders: &[Contender]) -> Result<()
     writeln!(out, "structures compared, each by its errors at figures that were not fitted:")?;
     for (place, contender) in contenders.iter().enumerate() {
         let is_file = contender.set.is_empty() && contender.fitted.is_empty();
-        if place >= PRINTED && !is_file && !contender.is_chosen && !contender.is_like_chosen {
+        let is_named = is_file || contender.is_chosen || contender.is_like_chosen || contender.distinction.is_some();
+        if place >= PRINTED && !is_named {
             continue;
         }
         let chosen = match contender {
             Contender { is_chosen: true, .. } => ", chosen",
             Contender { is_like_chosen: true, .. } => ", gives the same figures as the chosen one",
+            Contender { is_as_likely: true, .. } => ", as likely as the chosen one",
             _ => "",
         };
         let (median, mean) = (contender.median_percent(), contender.mean_percent());
         writeln!(out, "  {}: median {median:.1} %, mean {mean:.1} %{chosen}", in_keys(contender))?;
     }
+    print_distinctions(out, contenders)?;
     writeln!(out)?;
+    Ok(())
+}
+
+/// Prints the measurements that tell the chosen structure from others that the figures do not exclude.
+fn print_distinctions(out: &mut impl Write, contenders: &[Contender]) -> Result<(), Failure> {
+    let told = contenders.iter().filter_map(|contender| Some((contender, contender.distinction.as_ref()?)));
+    let mut told: Vec<(&Contender, &Distinction)> = told.collect();
+    told.sort_by(|one, other| other.1.percent().total_cmp(&one.1.percent()));
+    if !told.is_empty() {
+        writeln!(out, "the figures do not tell the chosen structure from these; one more figure does:")?;
+    }
+    for (contender, distinction) in told.into_iter().take(PRINTED) {
+        let Distinction { question, size_bytes, .. } = distinction;
+        let figure = |value: f64| match distinction.unit {
+            "ns" => format!("{value:.0} ns"),
+            _ => Rate::from_bytes_per_s(value).map_or_else(|| format!("{value:.0} B/s"), |rate| rate.to_string()),
+        };
+        let (chosen, other) = (figure(distinction.chosen), figure(distinction.other));
+        writeln!(out, "  {question} of {size_bytes} B: {chosen} if chosen, {other} with {}", in_keys(contender))?;
+    }
     Ok(())
 }
 
@@ -313,6 +338,14 @@ pub fn fit_json(name: &str, filled: &Filled) -> serde_json::Value {
             "held_out_mean_percent": contender.mean_percent(),
             "is_chosen": contender.is_chosen,
             "is_like_chosen": contender.is_like_chosen,
+            "is_as_likely": contender.is_as_likely,
+            "told_apart_by": contender.distinction.as_ref().map(|one| json!({
+                "question": one.question,
+                "size_bytes": one.size_bytes,
+                "unit": one.unit,
+                "chosen": one.chosen,
+                "other": one.other,
+            })),
         })).collect::<Vec<_>>(),
         "patterns": filled.patterns.iter().map(|pattern| json!({
             "of": pattern.of,

@@ -8,7 +8,7 @@ use crate::memo::{By, Dependence, Memo};
 use crate::pattern::Point;
 use crate::simulation::{Simulation, opened};
 use crate::whole::{Grid, between, grid};
-use crate::{Parameter, Table, parameter};
+use crate::{Parameter, Row, Table, parameter};
 use lanemark_machine::Facts;
 use lanemark_method::Method;
 use lanemark_model::FormulaMachine;
@@ -256,6 +256,15 @@ impl FitData {
         let places = || (0..self.data.len()).filter(|place| keep(*place));
         let data = places().map(|place| self.data[place].clone()).collect();
         FitData { data, halves: places().map(|place| self.halves[place]).collect(), ..self.clone() }
+    }
+
+    /// The same fit to these figures instead; without those that the platform does not support.
+    pub(crate) fn asked(&self, rows: &[Row]) -> Option<FitData> {
+        let target = opened(&self.platform, &self.memo.cancel).ok()?;
+        let mut data: Vec<Datum> = rows.iter().filter_map(|row| point(&target, row)).collect();
+        data.iter_mut().zip(0..).for_each(|(datum, number)| datum.number = number);
+        let (memo, halves, corrections) = (self.memo.emptied(), vec![None; data.len()], Corrections::default());
+        Some(FitData { data, halves, memo, corrections, ..self.clone() })
     }
 
     /// Whether `key` is fitted.
@@ -510,12 +519,9 @@ fn started(draft: &Draft) -> Result<Platform, FitDataError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::datum::headline;
     use crate::fit;
-    use crate::mechanism::only_of;
     use lanemark_bench::{Axes, Effort, ask, question};
     use lanemark_machine::Machine as _;
-    use lanemark_machine::Verb;
     use lanemark_record::Record;
     use lanemark_sim::SimulatedMachine;
 
@@ -539,37 +545,6 @@ mod tests {
         let cases = (question.cases)(machine.facts(), &axes);
         let answers = cases.iter().map(|case| ask(question, &mut machine, case, &Effort::default()).unwrap()).collect();
         Record { answers, ..Record::new(vec![]) }
-    }
-
-    #[test]
-    fn keys_of_one_direction_have_no_effect_on_the_other() {
-        let card = lanemark_platform::preset("card-gen5-x16-iommu").unwrap().unwrap();
-        let facts = OpenTarget::of_platform(&card).unwrap().facts().clone();
-        let figures = |platform: &Platform, name: &str| -> Vec<f64> {
-            let question = question(name).unwrap();
-            let axes = Axes { sizes: Some(vec![64, 200, 4096]), ..Axes::default() };
-            let mut formulas = FormulaMachine::new(platform, &facts);
-            let cases = (question.cases)(&facts, &axes);
-            let once = Effort { simulated_passes: Some(1), ..Effort::default() };
-            let mut figure = |case| headline(&ask(question, &mut formulas, case, &once).unwrap()).unwrap();
-            cases.iter().map(&mut figure).collect()
-        };
-        let (mut own, mut tried) = (0, 0);
-        let times = MECHANISMS.iter().filter_map(|one| one.time.map(|(key, [.., long])| (key, long)));
-        let choices = MECHANISMS.iter().flat_map(|one| one.choices.iter().map(|(key, values)| (*key, values[0])));
-        for (key, value) in times.chain(choices).chain([("dma.tags", 8.0), ("memory.write_tlp_ns", 50.0)]) {
-            let Some(verb) = only_of(key) else { continue };
-            let changed = card.with(key, value, Origin::Given("a test".to_owned())).unwrap();
-            let (mine, other) = match verb {
-                Verb::Load => ("dma_read_bandwidth", "dma_write_bandwidth"),
-                Verb::Store => ("dma_write_bandwidth", "dma_read_bandwidth"),
-            };
-            assert_eq!(figures(&card, other), figures(&changed, other), "{key}");
-            own += u32::from(figures(&card, mine) != figures(&changed, mine));
-            tried += 1;
-        }
-        // Some, such as the size of a segment without its time, have no effect alone.
-        assert!(tried >= 15 && own >= 8, "{own} of {tried}");
     }
 
     #[test]

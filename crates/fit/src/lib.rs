@@ -12,6 +12,7 @@ mod apart;
 mod calibrate;
 mod data_error;
 mod datum;
+mod distinction;
 mod evidence;
 mod fill;
 mod fit_data;
@@ -29,6 +30,7 @@ mod whole;
 
 pub use apart::measurement_for;
 pub use data_error::FitDataError;
+pub use distinction::Distinction;
 pub use fill::{FillError, FillOptions, Filled, Measured, fill_in};
 pub use fit_data::FitData;
 pub use held_out::{Errors, Verdict};

@@ -96,6 +96,12 @@ pub(crate) fn is_chosen(key: &str) -> bool {
     MECHANISMS.iter().any(|mechanism| mechanism.choices.iter().any(|(name, _)| *name == key))
 }
 
+/// Whether `value` is one of the values of `key` among which the search over structures chooses.
+pub(crate) fn is_choice(key: &str, value: f64) -> bool {
+    let choices = MECHANISMS.iter().flat_map(|mechanism| mechanism.choices).filter(|(name, _)| *name == key);
+    choices.flat_map(|(_, values)| *values).any(|other| other.to_bits() == value.to_bits())
+}
+
 /// Whether the search over structures chooses this unknown number.
 pub(crate) fn is_structure(unknown: &Unknown) -> bool {
     is_chosen(&unknown.key) && default_of(&unknown.key).is_some()
@@ -172,6 +178,11 @@ impl Mechanism {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::datum::headline;
+    use lanemark_bench::{Axes, Effort, ask, question};
+    use lanemark_model::FormulaMachine;
+    use lanemark_platform::{Origin, Platform};
+    use lanemark_runner::OpenTarget;
 
     #[test]
     fn every_value_tried_is_allowed() {
@@ -188,6 +199,37 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn keys_of_one_direction_have_no_effect_on_the_other() {
+        let card = lanemark_platform::preset("card-gen5-x16-iommu").unwrap().unwrap();
+        let facts = OpenTarget::of_platform(&card).unwrap().facts().clone();
+        let figures = |platform: &Platform, name: &str| -> Vec<f64> {
+            let question = question(name).unwrap();
+            let axes = Axes { sizes: Some(vec![64, 200, 4096]), ..Axes::default() };
+            let mut formulas = FormulaMachine::new(platform, &facts);
+            let cases = (question.cases)(&facts, &axes);
+            let once = Effort { simulated_passes: Some(1), ..Effort::default() };
+            let mut figure = |case| headline(&ask(question, &mut formulas, case, &once).unwrap()).unwrap();
+            cases.iter().map(&mut figure).collect()
+        };
+        let (mut own, mut tried) = (0, 0);
+        let times = MECHANISMS.iter().filter_map(|one| one.time.map(|(key, [.., long])| (key, long)));
+        let choices = MECHANISMS.iter().flat_map(|one| one.choices.iter().map(|(key, values)| (*key, values[0])));
+        for (key, value) in times.chain(choices).chain([("dma.tags", 8.0), ("memory.write_tlp_ns", 50.0)]) {
+            let Some(verb) = only_of(key) else { continue };
+            let changed = card.with(key, value, Origin::Given("a test".to_owned())).unwrap();
+            let (mine, other) = match verb {
+                Verb::Load => ("dma_read_bandwidth", "dma_write_bandwidth"),
+                Verb::Store => ("dma_write_bandwidth", "dma_read_bandwidth"),
+            };
+            assert_eq!(figures(&card, other), figures(&changed, other), "{key}");
+            own += u32::from(figures(&card, mine) != figures(&changed, mine));
+            tried += 1;
+        }
+        // Some, such as the size of a segment without its time, have no effect alone.
+        assert!(tried >= 15 && own >= 8, "{own} of {tried}");
     }
 
     #[test]

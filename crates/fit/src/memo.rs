@@ -103,6 +103,11 @@ pub(crate) const NEAR: f64 = 0.05;
 pub(crate) const NEAR_OF_BOTH: f64 = 0.2;
 
 impl Memo {
+    /// One that knows nothing, and is cancelled with this one: for other data.
+    pub(crate) fn emptied(&self) -> Memo {
+        Memo { cancel: self.cancel.clone(), ..Memo::default() }
+    }
+
     /// The figure of the datum `number` at `values`: a known one, or else what `ask` gives.
     ///
     /// # Errors

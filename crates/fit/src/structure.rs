@@ -6,10 +6,11 @@
 //! not clearly worse.
 
 use crate::calibrate::{by_formulas, of_free, pulled, rounded};
+use crate::distinction::{Distinction, Fitted, distinction};
 use crate::evidence::{BETTER, is_better, mean, simplest};
 use crate::fit_data::FitData;
 use crate::least_squares::{FIRST_GAIN, Rows, derivatives, scout, solve, sum_of_squares};
-use crate::mechanism::{BEAT_BYTES, BEAT_NS, MECHANISMS, Mechanism, only_of};
+use crate::mechanism::{BEAT_BYTES, BEAT_NS, MECHANISMS, Mechanism, is_choice, only_of};
 use lanemark_machine::{Facts, Verb};
 
 /// Most mechanisms that are added.
@@ -65,6 +66,11 @@ pub struct Contender {
     pub is_chosen: bool,
     /// Whether it gives all figures as the chosen structure does, so that they do not tell which one the card has.
     pub is_like_chosen: bool,
+    /// Whether chance may have decided: it is not the chosen one, has no more fitted numbers, and follows the figures about as
+    /// closely.
+    pub is_as_likely: bool,
+    /// The measurement that tells it from the chosen one, for one that is like it or as likely.
+    pub distinction: Option<Distinction>,
 }
 
 impl Contender {
@@ -150,6 +156,7 @@ pub(crate) fn search(problem: &FitData) -> Option<Structure> {
         compared.push((trial.clone(), found.clone()));
         (best, errors) = (trial, found);
     }
+    compared.extend(best.with_other_beats());
     let chosen = best.contender(errors);
     let of_chosen = best.residuals(&best.problem, &best.values).ok()?;
     let mut contenders: Vec<Contender> = Vec::new();
@@ -159,6 +166,10 @@ pub(crate) fn search(problem: &FitData) -> Option<Structure> {
         let mut contender = trial.contender(errors);
         contender.is_chosen = (&contender.set, &contender.fitted) == (&chosen.set, &chosen.fitted);
         contender.is_like_chosen = !contender.is_chosen && trial.gives(&of_chosen);
+        contender.is_as_likely = !contender.is_chosen && trial.is_as_likely(&best, &of_chosen);
+        if contender.is_like_chosen || contender.is_as_likely {
+            contender.distinction = distinction(&best.fitted(), &trial.fitted());
+        }
         if contenders.iter().all(|other| (&other.set, &other.fitted) != (&contender.set, &contender.fitted)) {
             contenders.push(contender);
         }
@@ -186,7 +197,15 @@ impl Trial {
             set.push(((*key).to_owned(), *value));
         }
         let fitted = self.added.iter().filter_map(|added| Some(added.time?.to_owned())).collect();
-        Contender { set, fitted, errors_percent, is_chosen: false, is_like_chosen: false }
+        Contender {
+            set,
+            fitted,
+            errors_percent,
+            is_chosen: false,
+            is_like_chosen: false,
+            is_as_likely: false,
+            distinction: None,
+        }
     }
 
     /// Whether this trial follows all figures better than `before` by more than the best of many structures would by
@@ -204,6 +223,35 @@ impl Trial {
         let more = self.numbers().saturating_sub(before.numbers()) as f64;
         let left = (figures - self.values.len() as f64 - 0.5).max(0.0);
         left * (squares(before) / squares(self)).ln() > more * figures.ln() + 2.0 * STRUCTURES.ln()
+    }
+
+    /// Whether this trial has no more fitted numbers than the chosen one, with these residuals, and chance may have decided
+    /// between them: `n ln(S / S0)` is below the 95 % quantile of chi-squared with one degree of freedom.
+    ///
+    /// Source: the likelihood ratio, any textbook.
+    fn is_as_likely(&self, chosen: &Trial, of_chosen: &[f64]) -> bool {
+        const CHI_SQUARED_95: f64 = 3.841;
+        // Residuals below the noise of most measurements do not tell either.
+        let squares = |left: &[f64]| sum_of_squares(left, None).max(left.len() as f64 * SAME_FIGURE * SAME_FIGURE);
+        let own = self.residuals(&self.problem, &self.values);
+        let is_close =
+            own.is_ok_and(|own| own.len() as f64 * (squares(&own) / squares(of_chosen)).ln() < CHI_SQUARED_95);
+        is_close && self.values.len() <= chosen.values.len()
+    }
+
+    fn fitted(&self) -> Fitted<'_> {
+        Fitted { problem: &self.problem, facts: &self.facts, values: &self.values }
+    }
+
+    /// This trial with beats of half and of twice the width, if the width is not known: sizes that are multiples of both do
+    /// not tell them apart, and so a search does not try them.
+    fn with_other_beats(&self) -> Vec<(Trial, Vec<f64>)> {
+        let set = self.added.iter().rev().flat_map(|added| &added.set);
+        let set = set.into_iter().find(|(key, _)| *key == BEAT_BYTES).map(|(_, value)| *value);
+        let Some(now) = set.or_else(|| self.problem.before(BEAT_BYTES)) else { return Vec::new() };
+        let others = [now / 2.0, 2.0 * now].into_iter().filter(|width| is_choice(BEAT_BYTES, *width));
+        let allowed = others.filter(|width| self.problem.allows(BEAT_BYTES, *width));
+        allowed.filter_map(|width| self.with(&[(BEAT_BYTES, width)], None)?.judged()).collect()
     }
 
     /// Number of keys that the added mechanisms state or fit.
