@@ -1,7 +1,8 @@
 """Lanemark measures, models and simulates how a CPU talks to an accelerator over PCIe.
 
 A question such as "what does a 512 B write to this BAR cost?" is answered by simulation (`simulate`), by measurement of this
-machine or a card in it (`bench`), and by formula (`predict`). Each answer has the physical limit and the bottleneck.
+machine or a card in it (`bench`), and by formula (`predict`). Each answer has the physical limit and the bottleneck, where
+they are known.
 
 >>> import lanemark
 >>> card = lanemark.Platform("card-gen5-x16").with_(link={"mps_bytes": 512})

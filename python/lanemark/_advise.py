@@ -49,7 +49,7 @@ class Document:
 
 
 class Guidance(Document):
-    """The best methods for a workload, the effect of changes of the machine, and whether goals are met."""
+    """The best methods for a workload, the effect of changes to the machine, and whether goals are met."""
 
 
 class Comparison(Document):
@@ -79,8 +79,8 @@ def advise(
         platform: A platform, the name of a built-in one, or a platform file.
         sizes: Bytes of a transfer, at most 12 values.
         direction: `to_device` or `from_device` [default: both].
-        rate_bytes_per_s: The rate that is needed.
-        latency_below_ns: The latency that is needed.
+        rate_bytes_per_s: Goal: at least this rate, for a stream of transfers.
+        latency_below_ns: Goal: a lower latency than this, for one transfer.
         with_: Changed keys of the platform.
 
     >>> import lanemark
@@ -122,15 +122,15 @@ def compare(
     min_effect_percent: float | None = None,
     between_runs_percent: float | None = None,
 ) -> Comparison:
-    """Compares base records with new ones: answers that became faster or slower, by the variation between runs.
+    """Finds answers that became faster or slower by more than the variation between runs.
 
     With `to_corpus`, finds instead the reference records that are nearest to one record, and what differs.
 
     Args:
-        base: Records, or their files; several of one machine show its variation between runs. One with `to_corpus`.
-        new: The same, to be compared; none with `to_corpus`.
-        to_corpus: Whether the record is compared with the reference records of Lanemark.
-        min_effect_percent: Least change of interest, in percent of the time [default: 2; simulations: 0].
+        base: Base records, or their files; several of one machine show its variation between runs. With `to_corpus`, one.
+        new: New records, or their files. With `to_corpus`, None.
+        to_corpus: Whether `base` is compared with the reference records of Lanemark.
+        min_effect_percent: Smallest change of interest, in percent of the time [default: 2; simulations: 0].
         between_runs_percent: Assumed standard deviation between runs, in percent, of a side with fewer than five records
             [default: 10].
 
@@ -189,12 +189,13 @@ def fleet(
     *,
     min_effect_percent: float | None = None,
 ) -> Fleet:
-    """Finds the machines whose answers differ from those of the others, and what only they have.
+    """Finds the machines whose answers differ from those of the others, and findings of `doctor` that few others have.
 
     Args:
-        records: The record of each machine, or its file, by its name; an answer of fewer than four is not judged.
-        diagnoses: The diagnosis of each machine, by its name, as `doctor` returns it.
-        min_effect_percent: Least difference from the median of the others that counts [default: 5].
+        records: Records, or their files, by name of the machine; an answer is judged if at least four machines have it.
+        diagnoses: Results of `doctor`, by name of the machine.
+        min_effect_percent: Smallest difference from the median of the others that counts, in percent of the time
+            [default: 5].
     """
     said = diagnoses or {}
     for argument, given in (("records", records), ("diagnoses", said)):
@@ -215,10 +216,10 @@ def doctor(path: str | os.PathLike[str] | None = None) -> Diagnosis:
     """Lists the PCIe devices of a machine and their problems; reads only.
 
     Args:
-        path: Output of `lspci -vvv` or `lspci -xxxx`, a folder, or an archive of `/sys` [default: this machine].
+        path: Output of `lspci -vvv` or `lspci -xxxx`, or a folder or tar with files of `/sys` [default: this machine].
 
     Raises:
-        UsageError: The file is no listing.
+        UsageError: The path has none of these formats.
         AbsentError: This machine shows no PCI bus.
     """
     return Diagnosis(_lanemark.doctor(None if path is None else os.fspath(path)))

@@ -170,9 +170,9 @@ def bench(
         on: Targets: a `Platform`, or names as on the command line: a built-in platform, a platform file, `host`, a PCI
             address, `cuda:0`, `opencl:0`, `sycl:0`, `nvme:/dev/ng0n1`.
         questions: Names of questions; `lanemark.questions()` lists them [default: the usual ones].
-        progress: Whether to show a bar [default: in a terminal and in a notebook], or a function of the steps done, all
-            steps, and what is being done.
-        options: See `Options`.
+        progress: Whether to show a bar [default: in a terminal and in a notebook], or a function of three arguments: the
+            steps done, all steps, and the current question and target in words.
+        options: Options of `lanemark bench` by name, such as `sizes`; see `lanemark.Options`.
 
     Returns:
         The record, with one answer for each question, target, method and size.
@@ -198,7 +198,7 @@ def simulate(
     progress: Progress = None,
     **options: Unpack[Options],
 ) -> Record:
-    """Asks simulated platforms; as `bench`, but a real target is refused.
+    """Simulates platforms: as `bench`, but a real target is refused.
 
     >>> import lanemark
     >>> lanemark.simulate("host", "mmio_read_latency")
@@ -220,7 +220,7 @@ def predict(
     progress: Progress = None,
     **options: Unpack[Options],
 ) -> Record:
-    """Answers by closed formulas only; as `bench`, for simulated platforms.
+    """Computes closed formulas only: as `bench`, for platforms.
 
     >>> import lanemark
     >>> record = lanemark.predict("card-gen5-x16", "dma_write_bandwidth", sizes="4K")

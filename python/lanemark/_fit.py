@@ -26,7 +26,7 @@ class Fit:
 
     @property
     def platform(self) -> Platform:
-        """The platform with the numbers that the data determine; the others are still unknown."""
+        """The platform with the numbers that the data determine; the others are still unknown. `save` writes its file."""
         return Platform._of(self._native.platform)
 
     def to_dict(self) -> dict[str, Any]:
@@ -74,11 +74,12 @@ def fit(
     Args:
         platform: A platform with unknown numbers, such as one of `Platform.from_listing`.
         data: A record, a record file, a table of figures (`.csv`, or a mapping of columns such as
-            `{"question": ["dma_read_latency"], "size_bytes": [64], "figure": ["1.38 us"]}`), or with `tool` the output of a tool.
+            `{"question": ["dma_read_latency"], "size_bytes": [64], "figure": ["1.38 us"]}`, or a data frame), or with `tool`
+            the file with the output of a tool.
         tool: `nvbandwidth`, `perftest`, `fio`, `dd` or `xdma`.
         of: The target whose answers are fitted, for a record of several.
         assume: Values of keys that are not fitted.
-        assume_rest: Whether numbers that the data leave open get usual values.
+        assume_rest: Whether numbers that the data do not determine get usual values.
         keep_structure: Whether only numbers are fitted, and no other mechanisms are tried.
 
     Raises:

@@ -19,15 +19,16 @@ def import_(files: Files, *, tool: str | None = None, on: str | os.PathLike[str]
 
     Args:
         files: A file, or several of one tool, such as one for each node.
-        tool: `nvbandwidth`, `perftest`, `fio`, or another of `lanemark import --help` [default: found by its words].
-        on: A built-in platform, a platform file, or a listing by lspci, whose link limits the figures.
+        tool: `nvbandwidth`, `perftest`, `fio`, or another of `lanemark import --help` [default: recognised from the output].
+        on: A built-in platform, a platform file, or the output of `lspci -vvv`, whose link limits the figures [default: no
+            limit].
 
     Returns:
         The record; `to_dict()["imported"]` has every figure with its limit, and the findings.
 
     Raises:
         UsageError: A file is not the output of that tool, or of any known one.
-        FailedError: A figure is above the limit of the link; its attribute `record` has the record.
+        FailedError: A figure is above the limit of the link; the attribute `record` of the error has all figures.
 
     >>> import lanemark, tempfile, pathlib
     >>> text = "$ ib_write_bw -d mlx5_0 -s 65536 node1\\n"

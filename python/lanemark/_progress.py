@@ -52,7 +52,7 @@ class _Bar:
 
 @contextmanager
 def shown(progress: Progress) -> Iterator[Callable[[float | None, float | None, str | None], None] | None]:
-    """A function that tells steps to `progress`; None if nobody looks."""
+    """A function that passes steps to `progress`; None if no progress is shown."""
     bar = None
     if progress is None:
         progress = _is_notebook() or sys.stderr is not None and sys.stderr.isatty()

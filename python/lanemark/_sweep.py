@@ -48,22 +48,23 @@ def sweep(
     executor: Executor | Callable[[], Executor] | None = None,
     progress: Progress = None,
 ) -> Table:
-    """Runs every point of a space that is not in the log, and returns the table of its points.
+    """Runs every point of a space that is not in the log, and returns the table of all its points.
 
-    The log is that of `lanemark sweep`: a run begun by the command is finished here, and the other way round. Rows are
-    appended as they are ready, so an interruption or a killed worker loses only unfinished points. With the default
-    executor, or a function that makes one, those of a killed worker are run again. The table does not depend on the workers.
-
-    Raises:
-        FailedError: Workers were killed, and the executor cannot be made again; call `sweep` again.
+    The log is that of `lanemark sweep`: each continues a sweep that the other began. Rows are appended as they are ready, so
+    an interruption or a killed worker loses only unfinished points. The table does not depend on the executor.
 
     Args:
         space: A space file, or a document in its shape.
         log: The log [default: the space file with the extension .jsonl; a document needs a log].
         executor: Any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`), or a function
-            that makes one, which is called again after workers were killed [default: a new process per processor; a
-            script then needs `if __name__ == "__main__":`].
+            that makes one. If workers are killed, the function is called again, and the lost points are run again
+            [default: such a function, with a new process per processor; a script then needs
+            `if __name__ == "__main__":`].
         progress: As for `bench`, in points.
+
+    Raises:
+        FailedError: Workers of an executor object were killed, or those of a function five times without a finished point;
+            call `sweep` again to continue.
 
     >>> import lanemark, tempfile
     >>> space = {"schema": 1, "platforms": ["card-gen5-x16"], "with": {"dma.tags": "16..64*2"},
@@ -95,7 +96,7 @@ def read_sweep(log: str | os.PathLike[str]) -> Table:
 
 
 class InThisProcess(Executor):
-    """An executor that runs each call at once, in this process."""
+    """An executor that runs each call immediately, in this process."""
 
     def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Runs the call and returns its finished future."""
@@ -197,7 +198,7 @@ class _Processes(ProcessPoolExecutor):
             return super().submit(function, *args, **kwargs)
 
     def end(self) -> None:
-        """Ends the processes at once, in the midst of their points."""
+        """Ends the processes immediately; unfinished points are lost."""
         for process in self._context.started:
             process.terminate()
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Trace:
     """The TLPs and stalls of one case, link by link. Printed, it is a waterfall.
 
-    `pickle` keeps its platform, question and options. They are simulated again, with the same result.
+    `pickle` keeps its platform, question and options; the trace is simulated again when it is loaded, with the same result.
     """
 
     def __init__(self, native: _lanemark.Trace, made_of: tuple[Platform, str, list[str]]) -> None:
@@ -31,8 +31,8 @@ class Trace:
 
     @cached_property
     def table(self) -> Table:
-        """One row per TLP and link: link, direction, request, the TLP in words, its length, its times, and the cause of
-        its last wait."""
+        """One row per TLP and link: link, direction, number of the request, TLP in words, length, times, and the cause of its
+        last wait."""
         return Table(self._native.table())
 
     @property
@@ -64,7 +64,7 @@ class Trace:
 
 
 def trace(on: On, question: str, **options: Unpack[TraceOptions]) -> Trace:
-    """Traces the first supported case of a question on a simulated platform.
+    """Traces the first supported case of a question on a simulated platform; options are those of `lanemark trace`.
 
     >>> import lanemark
     >>> lanemark.trace("card-gen5-x16", "mmio_read_latency", memory_type="uc", iterations=1).table["tlp_bytes"]

@@ -37,7 +37,7 @@ class Accepted(NamedTuple):
     kind: str
     address: int
     length: int
-    #: The payload, at most up to the end of its first 8 bytes; `Board.card_memory` has all bytes.
+    #: First bytes of the payload of a write, at most 8; `Board.card_memory` has all bytes.
     head: bytes
 
 
@@ -46,7 +46,7 @@ class Completed(NamedTuple):
 
     at_ns: float
     tag: int
-    #: The bytes that were read; None if the read was refused.
+    #: The bytes that were read; None if the completion has no data (UR or CA).
     data: bytes | None
 
 
@@ -58,7 +58,7 @@ class Fetched(NamedTuple):
     card: int
     #: The tag of `Board.card_read`.
     tag: int
-    #: The bytes that were read; None if a part of the read was refused.
+    #: The bytes that were read; None if a completion has no data (UR or CA).
     data: bytes | None
 
 
@@ -72,10 +72,10 @@ class Region(NamedTuple):
 
 
 class Board:
-    """Endpoints and links with credits, ordering and bytes, driven by `write`, `read`, `card_write`, `card_read` and
-    `run_until`.
+    """A root complex with host memory, links and cards, with payload bytes, flow-control credits and ordering rules.
 
-    Times are in ns from the start of the board; calls inject TLPs at `at_ns` at the earliest, never before now.
+    `write`, `read`, `card_write` and `card_read` inject TLPs; `run_until` and `run` simulate them. Times are in ns from the
+    start of the board. A TLP is injected at `at_ns` at the earliest, never before now.
 
     A card that answers a doorbell by writing to host memory:
 
@@ -96,14 +96,14 @@ class Board:
         self._native = _lanemark.Board(made._native)
 
     def write(self, address: int, data: Bytes, at_ns: float = 0.0) -> None:
-        """Writes from the root, as a processor does: one TLP for each line of 64 B."""
+        """Writes from the root complex, as a processor does: one TLP for each line of 64 B."""
         try:
             self._native.write(address, _payload(data), at_ns)
         except OverflowError as error:
             raise _range(error, address=address, at_ns=at_ns) from None
 
     def read(self, address: int, length: int, tag: int = 0, at_ns: float = 0.0) -> None:
-        """Reads `length` bytes within one line of 64 B from the root; `completed` has the completion, with this tag."""
+        """Reads `length` bytes within one line of 64 B, as a processor does; `completed` has the completion, with this tag."""
         try:
             self._native.read(address, length, tag, at_ns)
         except OverflowError as error:
@@ -120,7 +120,8 @@ class Board:
         """Reads from a card, as its DMA engine does: TLPs of at most Max_Read_Request_Size.
 
         `fetched` has the bytes, with this tag, once the last completion has passed the card's inbound data path. The board
-        does not limit the outstanding reads to the tags of the platform: a model of a device does.
+        does not limit the outstanding reads to the tags of the platform: the model of a device must do that. The platform
+        needs a DMA engine (`[dma]`).
         """
         try:
             self._native.card_read(address, length, tag, card, at_ns)
@@ -166,7 +167,7 @@ class Board:
             raise _range(error, card=card) from None
 
     def run(self, most_events: int = 10_000_000) -> bool:
-        """Runs until nothing is left to do; returns False after `most_events` events."""
+        """Runs until there are no more events, and returns True; returns False after `most_events` events."""
         try:
             return self._native.run(most_events)
         except OverflowError as error:
@@ -192,7 +193,7 @@ class Board:
             raise _range(error, offset=offset, length=length, card=card) from None
 
     def host_memory(self, offset: int, length: int) -> bytes:
-        """Bytes of the host memory for DMA."""
+        """Bytes of the host memory for DMA, from `offset` on: its first 64 MiB."""
         try:
             return self._native.host_memory(offset, length)
         except OverflowError as error:
@@ -206,7 +207,7 @@ class Board:
             raise _range(error, offset=offset, card=card) from None
 
     def set_host_memory(self, offset: int, data: Bytes) -> None:
-        """Sets bytes of the host memory for DMA, at no simulated time."""
+        """Sets bytes of the host memory for DMA (its first 64 MiB), at no simulated time."""
         try:
             self._native.set_host_memory(offset, _payload(data))
         except OverflowError as error:

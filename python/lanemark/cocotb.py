@@ -34,7 +34,7 @@ class Broken(AssertionError):
 
 
 class Transfer:
-    """A transfer; after its end, `illegal` names the illegal situation that was created, or is None."""
+    """A transfer. After its end, `illegal` is the name of the illegal situation that was created, or None."""
 
     illegal: str | None = None
 
@@ -48,8 +48,8 @@ class RootComplex:
     """Root complex and host memory at the streams of a device.
 
     `mode="adversary"` gives each `transfer` legal situations that are chosen by `seed`; `illegal=True` also gives each transfer
-    that reads host memory an illegal one. The same seed and the same calls give the same run. `dut.clk` belongs to the test
-    bench, and so does `dut.flr`.
+    that reads host memory an illegal one. The same seed and the same calls give the same run. The test bench drives `dut.clk`
+    and, if there is one, `dut.flr`.
     """
 
     def __init__(
@@ -124,7 +124,8 @@ class RootComplex:
             await FallingEdge(self._dut.clk)
 
     async def wait(self, bar: int, address: int, mask: int, value: int, length: int = 4, every_clocks: int = 50) -> int:
-        """Reads a register until `mask` selects `value`, and returns all of it; raises `Broken` if the transfer stands still."""
+        """Reads a register until its bits of `mask` are `value`, and returns all of it; raises `Broken` if the transfer makes
+        no progress."""
         while True:
             found = int.from_bytes(await self.read(bar, address, length), "little")
             if found & mask == value:
@@ -134,7 +135,7 @@ class RootComplex:
 
     @asynccontextmanager
     async def transfer(self, address: int, length: int, writes: bool = False) -> AsyncIterator[Transfer]:
-        """A transfer of the device from a buffer in host memory, or with `writes` to it. Other requests are findings."""
+        """A transfer of the device from a buffer in host memory, or with `writes` to it. Requests elsewhere break a rule."""
         self._native.begin(address, length, writes)
         transfer = Transfer()
         yield transfer

@@ -1,4 +1,4 @@
-"""Exceptions of the package, by kind; all but interruptions are a `LanemarkError`."""
+"""Exceptions of the package, by kind; all but `Interrupted` are a `LanemarkError`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class LanemarkError(Exception):
 
 
 class UsageError(LanemarkError, ValueError):
-    """An argument, or a file named in one, is invalid. The message begins with the argument or the file.
+    """An argument, or a file named in one, is invalid. The message names the argument or the file.
 
     >>> import lanemark
     >>> lanemark.predict("card-gen5-x16", "dma_read_latency", sizes="many")
@@ -91,11 +91,11 @@ class AbsentError(LanemarkError):
 
 
 class FailedError(LanemarkError):
-    """A target failed, or an answer is physically impossible."""
+    """A target, a fit or a worker failed, or an answer is physically impossible."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a run.
+    """Ctrl-C in `bench`, `simulate` or `predict`.
 
     Attributes:
         record: The answers until then.

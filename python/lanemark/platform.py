@@ -64,13 +64,15 @@ class Platform:
 
     @staticmethod
     def from_listing(path: str | os.PathLike[str] | None = None, address: str | None = None) -> Platform:
-        """The platform of a card in a listing (`lspci -vvv`, a folder, or an archive of `/sys`), with its numbers still
-        unknown; without a path, of this machine. `address` names the card, such as `0000:01:00.0`.
+        """The platform of a card in a listing (output of `lspci -vvv`, or a folder or tar with files of `/sys`), with unknown
+        numbers; without a path, of this machine. `address` names the card, such as `0000:01:00.0`.
         """
         return Platform._of(_lanemark.draft_from_listing(None if path is None else os.fspath(path), address))
 
     def with_(self, keys: Keys | None = None, **sections: Keys) -> Platform:
         """A copy in which keys have other values, which are checked as in a file.
+
+        Known values can be changed only if no number stays unknown.
 
         >>> card = Platform("card-gen5-x16").with_({"dma.tags": 32}, link={"mps_bytes": 512, "skp": True})
         >>> card["dma.tags"], card["link.skp"]
@@ -95,7 +97,7 @@ class Platform:
 
     @property
     def origins(self) -> dict[str, Any]:
-        """Number of values that are given, assumed, fitted, and inherited."""
+        """Number of values that are given, assumed and fitted, and the same of inherited values."""
         origins: dict[str, Any] = json.loads(self._native.origins())
         return origins
 
@@ -116,7 +118,7 @@ class Platform:
         return document
 
     def to_toml(self) -> str:
-        """Text of the platform file. Raises `ValueError` if keys were changed, because a file has an origin for each value."""
+        """Text of the platform file. Raises `ValueError` if known values were changed: in a file, each value has a source."""
         text = self._native.text
         if text is None:
             raise ValueError("keys of this platform were changed: write the values, with their sources, in a file")

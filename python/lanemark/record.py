@@ -21,7 +21,8 @@ __all__ = ["Record"]
 class Record:
     """The answers of a request: figures with their spread, ceiling, bottleneck and formula.
 
-    It is what the command writes with `--record`. Printed, it is the tables of the command; in a notebook, a plot.
+    It is what the command writes with `--record`. Printed, it is the tables of the command; in a notebook, a table, and a plot
+    of bandwidths of several sizes.
 
     >>> import lanemark
     >>> record = lanemark.simulate("card-gen5-x16", "dma_read_latency", sizes=64)
@@ -71,7 +72,7 @@ class Record:
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings that a reader needs before using the figures."""
+        """Warnings to read before the figures are used."""
         return list(self._document["warnings"])
 
     @property
@@ -108,7 +109,7 @@ class Record:
         return data
 
     def report(self, path: str | os.PathLike[str] | None = None) -> str | None:
-        """The HTML report: returned, or written to `path`."""
+        """The page of `lanemark report` as HTML: returned, or written to `path`."""
         return _written(self._native.html(), path)
 
     def plot(self, y: str | None = None, ax: Any = None) -> Any:
