@@ -8,8 +8,8 @@ use lanemark_record::{Answer, CeilingKind, Method, Record, TargetKind};
 fn records() -> Vec<(String, Record)> {
     let files = std::fs::read_dir(root().join("records")).unwrap().map(|entry| entry.unwrap().path());
     let is_of_gpu = |path: &std::path::PathBuf| {
-        let is_json = path.extension().is_some_and(|end| end == "json");
-        is_json && path.file_name().unwrap().to_string_lossy().starts_with('h')
+        let name = path.file_name().unwrap().to_string_lossy();
+        ["h100-", "h200-"].iter().any(|gpu| name.starts_with(gpu)) && name.ends_with(".json")
     };
     let mut paths: Vec<_> = files.filter(is_of_gpu).collect();
     paths.sort();

@@ -114,6 +114,10 @@ def words(function: str, options: Mapping[str, Any], command: str = "bench") -> 
     said: list[str] = []
     for key, value in options.items():
         name = key.rstrip("_").replace("_", "-")
+        if name in NOT_HERE:
+            raise TypeError(
+                f"{function}() got an unexpected keyword argument '{key}': --{name} is an option of the command only"
+            )
         if name not in known:
             close = difflib.get_close_matches(name, known, 1)
             hint = f". Did you mean {close[0].replace('-', '_')}?" if close else ""

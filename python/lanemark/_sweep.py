@@ -243,16 +243,22 @@ def _submit(
                 _keep_finished(waiting, keep)
         while waiting:
             _keep_finished(waiting, keep)
-    except BrokenExecutor:
-        # Those that ended before are kept.
-        for future, chunk in waiting.items():
-            if future.done() and not future.cancelled() and future.exception() is None:
-                keep(chunk, future.result())
-    except BaseException:
+    except BaseException as error:
+        if _is_of_killed(error):
+            # Those that ended before are kept.
+            for future, chunk in waiting.items():
+                if future.done() and not future.cancelled() and future.exception() is None:
+                    keep(chunk, future.result())
+            return
         # An executor of the caller would run them all.
         for future in waiting:
             future.cancel()
         raise
+
+
+def _is_of_killed(error: BaseException) -> bool:
+    """Whether workers were killed. Dask, which is not imported here, has an error of its own."""
+    return isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker"
 
 
 def _keep_finished(waiting: dict[Future[list[str]], list[int]], keep: Callable[[list[int], list[str]], None]) -> None:

@@ -28,6 +28,11 @@ def test_messages_call_options_as_they_are_called_here():
         lanemark.predict("card-gen5-x16", "mmio_write_latency", sizes=10**12)
 
 
+def test_an_option_that_only_the_command_has_is_named_as_one():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'full': --full is an option of the command only"):
+        lanemark.simulate("card-gen5-x16", full=True)
+
+
 def test_what_a_trace_cannot_do_is_refused_and_not_ignored():
     for option in ("output", "link", "budget"):
         with pytest.raises(TypeError, match=f"unexpected keyword argument '{option}'"):

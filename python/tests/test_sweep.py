@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 
 import lanemark
 import pytest
@@ -86,6 +86,32 @@ def test_workers_that_always_die_end_the_sweep_with_an_error(tmp_path):
 def test_what_is_no_executor_is_refused(executor, message, tmp_path):
     with pytest.raises(lanemark.UsageError, match=message):
         lanemark.sweep(SPACE, tmp_path / "log.jsonl", executor=executor, progress=False)
+
+
+class KilledWorker(Exception):
+    """As Dask's, which gives up a task."""
+
+
+class Given(ThreadPoolExecutor):
+    """Fails from the second task on."""
+
+    tasks = 0
+
+    def submit(self, *call):
+        self.tasks += 1
+        if self.tasks == 1:
+            return super().submit(*call)
+        future = Future()
+        future.set_exception(KilledWorker("given up"))
+        return future
+
+
+def test_a_task_that_dask_gives_up_ends_the_sweep_with_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setitem(lanemark._sweep._AT_A_TIME, "simulation", 7)
+    log = tmp_path / "log.jsonl"
+    with pytest.raises(lanemark.FailedError, match="workers were killed, and .* points are left: call sweep again"):
+        with Given(1) as executor:
+            lanemark.sweep(SPACE, log, executor=executor, progress=False)
 
 
 class Dead(ProcessPoolExecutor):

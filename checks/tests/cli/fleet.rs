@@ -57,6 +57,10 @@ command = ["echo"]
 name = "refuses"
 local = true
 bench = ["--on", "no-such-card"]
+[[host]]
+name = "undiagnosed"
+local = true
+doctor = ["--fron", "listing.txt"]
 "#;
     let folder = Folder::with(&[("hosts.toml", hosts(more).as_bytes())]);
     let outcome = folder.run(&["fleet", "run", "hosts.toml", "--timeout", "300"]);
@@ -67,6 +71,8 @@ bench = ["--on", "no-such-card"]
         "a record is JSON",
         "exit code 2: lanemark: 'no-such-card' is not a target",
         "node7:",
+        "no diagnosis of undiagnosed: ",
+        "exit code 2: error: unexpected argument '--fron' found",
     ] {
         assert!(outcome.out.contains(words), "{words}: {}", outcome.out);
     }

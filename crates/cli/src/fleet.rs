@@ -230,9 +230,13 @@ fn output_of(
     if status.success() {
         return Ok((text, None));
     }
-    let last = String::from_utf8_lossy(&err);
-    let last = last.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("without a message; run it by hand");
-    let said: String = last.chars().filter(|one| !one.is_control()).take(MESSAGE).collect();
+    let err = String::from_utf8_lossy(&err);
+    let said: String = main_line(&err)
+        .unwrap_or("without a message; run it by hand")
+        .chars()
+        .filter(|one| !one.is_control())
+        .take(MESSAGE)
+        .collect();
     let code = status.code().map_or_else(|| "a signal".to_owned(), |code| format!("exit code {code}"));
     Ok((text, Some(format!("{command} ended with {code}: {said}"))))
 }
@@ -281,6 +285,12 @@ fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     receiver
 }
 
+/// The line of a command's messages that says what is wrong: the first one that begins with `error`, or else the last one.
+fn main_line(messages: &str) -> Option<&str> {
+    let mut lines = messages.lines().filter(|line| !line.trim().is_empty());
+    lines.clone().find(|line| line.starts_with("error")).or_else(|| lines.next_back())
+}
+
 /// A word for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |one: char| one.is_ascii_alphanumeric() || "_./:=,+@%-".contains(one);
@@ -305,6 +315,14 @@ fn write_records(members: &[FleetMember], folder: &Path) -> Result<(), Failure> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_usage_error_is_told_by_its_first_line_and_other_failures_by_the_last_one() {
+        let usage = "error: unexpected argument '--sise' found\n\nUsage: lanemark bench\n\nFor more information, try '--help'.\n";
+        assert_eq!(main_line(usage), Some("error: unexpected argument '--sise' found"));
+        assert_eq!(main_line("Warning: added a key\nConnection refused\n\n"), Some("Connection refused"));
+        assert_eq!(main_line(" \n"), None);
+    }
 
     #[test]
     fn a_shell_reads_a_quoted_word_as_it_was() {

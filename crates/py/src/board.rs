@@ -231,7 +231,7 @@ impl Board {
         let known = self.regions(card)?.into_iter().map(|(name, _, _)| name).collect::<Vec<_>>().join(", ");
         let missing = || refused(&format!("region: card {card} has no region '{region}'; it has {known}"));
         let region = self.simulated.region_of_mut(CardIndex(card), region).ok_or_else(missing)?;
-        fits(offset, length, region.spec.len)?;
+        fits(offset, length, region.spec.len, "the end of the region")?;
         checked(offset, length)?;
         let mut bytes = vec![0; length];
         region.memory.read(offset, &mut bytes);
@@ -244,7 +244,7 @@ impl Board {
         let known = self.regions(card)?.into_iter().map(|(name, _, _)| name).collect::<Vec<_>>().join(", ");
         let missing = || refused(&format!("region: card {card} has no region '{region}'; it has {known}"));
         let region = self.simulated.region_of_mut(CardIndex(card), region).ok_or_else(missing)?;
-        fits(offset, data.len(), region.spec.len)?;
+        fits(offset, data.len(), region.spec.len, "the end of the region")?;
         checked(offset, data.len())?;
         region.memory.write(offset, data);
         Ok(())
@@ -252,14 +252,14 @@ impl Board {
 
     /// Sets bytes of the memory for DMA, from `offset` on, at no simulated time.
     fn set_host_memory(&mut self, offset: u64, data: &[u8]) -> PyResult<()> {
-        fits(offset, data.len(), MOST_BYTES as u64)?;
+        fits(offset, data.len(), MOST_BYTES as u64, MEMORY_END)?;
         self.simulated.memory_mut().write(offset, data);
         Ok(())
     }
 
     /// Bytes of the memory for DMA, from `offset` on.
     fn host_memory<'py>(&mut self, py: Python<'py>, offset: u64, length: usize) -> PyResult<Bound<'py, PyBytes>> {
-        fits(offset, length, MOST_BYTES as u64)?;
+        fits(offset, length, MOST_BYTES as u64, MEMORY_END)?;
         let mut bytes = vec![0; length];
         self.simulated.memory_mut().read(offset, &mut bytes);
         Ok(PyBytes::new(py, &bytes))
@@ -294,10 +294,13 @@ fn checked(address: u64, bytes: usize) -> PyResult<u64> {
     }
 }
 
+/// Where the memory ends whose bytes are set and returned at no simulated time.
+const MEMORY_END: &str = "the 64 MiB that are reached; use lower addresses of host memory for data that you check";
+
 /// Refuses bytes beyond the end of a memory.
-fn fits(offset: u64, length: usize, len: u64) -> PyResult<()> {
+fn fits(offset: u64, length: usize, len: u64, end_of: &str) -> PyResult<()> {
     match offset.checked_add(length as u64) {
         Some(end) if end <= len => Ok(()),
-        _ => Err(refused(&format!("offset: {length} B from {offset:#x} on end beyond {len:#x}"))),
+        _ => Err(refused(&format!("offset: {length} B from {offset:#x} on end beyond {len:#x}, {end_of}"))),
     }
 }

@@ -43,6 +43,13 @@ pub fn fleet_table(fleet: &Fleet, width: Option<u16>) -> String {
         lines.extend(causes(machine, width));
         blocks.push(lines.join("\n"));
     }
+    let failed = |machine: &Machine| Some((machine.outliers == 0).then_some(machine.no_diagnosis.as_ref()?)?.clone());
+    let failed = machines.iter().filter_map(|machine| Some((&machine.name, failed(machine)?)));
+    let failed: Vec<String> =
+        failed.map(|(name, because)| wrap(&format!("no diagnosis of {name}: {because}"), width, 2)).collect();
+    if !failed.is_empty() {
+        blocks.push(failed.join("\n"));
+    }
     blocks.join("\n\n") + "\n"
 }
 

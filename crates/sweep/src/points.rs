@@ -8,7 +8,7 @@ use lanemark_bench::{Case, Question};
 use lanemark_platform::{Origin, Platform};
 use lanemark_record::{Quantity, SweptBy};
 use lanemark_runner::{Cancel, Changes, OpenTarget, Setup, Target};
-use lanemark_units::format_size;
+use lanemark_units::{format_size, parse_size};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use twox_hash::XxHash3_128;
@@ -390,7 +390,16 @@ fn ask_identity(question: &Question, options: &[(String, String)], wanted: Optio
 
 /// Every combination of the values of the options.
 fn options(asked: &Asked) -> Vec<Vec<(String, String)>> {
-    let settings = Settings { keys: asked.options.clone(), combine: Combine::Product };
+    let normal = |name: &str, value: &String| {
+        // Bytes are written in several ways: 1M is 1048576.
+        let is_bytes = OPTIONS.iter().any(|row| row.name == name && row.column.ends_with("_bytes"));
+        let bytes = parse_size(value).ok().filter(|_| is_bytes);
+        bytes.map_or_else(|| value.clone(), |bytes| bytes.to_string())
+    };
+    let all = |(name, values): &(String, Vec<String>)| {
+        (name.clone(), values.iter().map(|value| normal(name, value)).collect())
+    };
+    let settings = Settings { keys: asked.options.iter().map(all).collect(), combine: Combine::Product };
     (0..settings.len().unwrap_or(0)).map(|nth| settings.combination(nth)).collect()
 }
 
@@ -517,5 +526,8 @@ access = [4, 8]
         let text = refused(&format!("{SPACE}{again}"));
         assert!(text.contains("question: dma_read_bandwidth is asked twice") && text.contains("(64KiB)"), "{text}");
         points(&format!("{SPACE}{}", again.replace("64K", "32K")));
+        let window = "[[question]]\nname = \"dma_read_bandwidth\"\nsizes = \"4K\"\nwindow = [\"1M\", 1048576]";
+        let text = refused(&format!("{SPACE}{window}"));
+        assert!(text.contains("question: dma_read_bandwidth is asked twice"), "{text}");
     }
 }
