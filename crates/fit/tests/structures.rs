@@ -258,6 +258,26 @@ fn a_card_with_narrower_beats_than_the_file_assumes_is_fitted_with_its_own() {
     assert!(line.starts_with("beat_bytes = { value = 16, fitted_to = [\"card.csv: dma_read_latency"), "{line}");
 }
 
+#[test]
+fn a_width_that_the_measured_sizes_do_not_show_is_told_by_the_figure_that_is_named() {
+    // All measured sizes are multiples of 64 B, and the file assumes 32 B.
+    let mut draw = Draw(SEED ^ 2);
+    let hidden = vec![("dma.beat_bytes", 64.0)];
+    let truth = card(3, &hidden, &mut draw);
+    let mut machine = SimulatedMachine::new(&truth).unwrap();
+    let table = Table::parse("card.csv", &measured(&mut machine, &CURVES, &mut draw, 0.01)).unwrap();
+    let draft = Draft::parse("card.toml", &text(3, &unknown)).unwrap();
+    let filled = fill_in("card.csv", &Measured::Table(&table), &draft, FillOptions::default()).unwrap();
+    let is_true = |contender: &Contender| contender.set == [("dma.beat_bytes".to_owned(), 64.0)];
+    let chosen = filled.contenders.iter().find(|contender| contender.is_chosen).unwrap();
+    assert!(!is_true(chosen), "another card must be drawn: the figures show the width of this one");
+    let found = filled.contenders.iter().find(|contender| is_true(contender) && contender.is_as_likely).unwrap();
+    let told = found.distinction.as_ref().unwrap();
+    let figure = figures(&mut machine, (told.question, &[told.size_bytes]))[0].1;
+    let [far, near] = [told.chosen, told.other].map(|predicted| (predicted / figure).ln().abs());
+    assert!(near < 0.02 && far > 2.0 * near, "{told:?}, and the card has {figure}");
+}
+
 /// Keys of `[dma_read]` that act on data after the link or outside of the tags: one mechanism each.
 fn hidden_of_data(kind: u32, draw: &mut Draw) -> Hidden {
     match kind {
