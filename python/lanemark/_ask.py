@@ -138,6 +138,8 @@ def _target(on: On) -> _lanemark.Platform | str:
 
 
 def _targets(on: On | Iterable[On]) -> list[_lanemark.Platform | str]:
+    if not isinstance(on, (str, Platform, os.PathLike, Iterable)):
+        raise TypeError(f"on: a {type(on).__name__} is no target; give a platform, its name or file, or a list of them")
     targets = [_target(on)] if isinstance(on, (str, Platform, os.PathLike)) else [_target(one) for one in on]
     if not targets:
         raise UsageError("on: there is no target; give a platform, or a name such as host")
@@ -153,6 +155,8 @@ def _run(
     *,
     by_formulas: bool,
 ) -> Record:
+    if not isinstance(questions, Iterable):
+        raise TypeError(f"questions: a {type(questions).__name__} is no question; give a name, such as dma_read_latency")
     asked = [questions] if isinstance(questions, (str, Question)) else list(questions)
     named = [one.name if isinstance(one, Question) else one for one in asked]
     said = [f"--question={','.join(named)}"] if named else []

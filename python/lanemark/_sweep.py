@@ -20,8 +20,8 @@ from lanemark.table import Table
 #: A space: a TOML file, or a document in its shape.
 Space = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 
-#: Points that a worker takes at a time: formulas of consecutive points share an open platform.
-_AT_A_TIME = {"formulas": 2048, "simulation": 16}
+#: Points that a worker takes at a time: formulas of consecutive points share an open platform, and a simulation may take long.
+_AT_A_TIME = {"formulas": 2048, "simulation": 1}
 #: Chunks that wait for workers at a time.
 _WAITING = 256
 #: Times that the work of killed workers is given to new ones, without any further point done.
@@ -74,6 +74,9 @@ def sweep(
     >>> len(table), table["dma.tags"]
     (6, [16, 16, 32, 32, 64, 64])
     """
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        # A new process reads the script again, up to the call.
+        raise UsageError('sweep starts processes: put the call below `if __name__ == "__main__":`')
     file, text = _text(space)
     if log is None:
         if isinstance(space, Mapping):
@@ -167,10 +170,10 @@ def _run(
             done += len(finished)
             attempts = 0 if finished else attempts + 1
             if left and (given is not None or attempts == _ATTEMPTS):
-                raise FailedError(
-                    f"workers were killed, and {len(left)} points are left: call sweep again, which continues; "
-                    "with a function as executor, new workers are started"
-                )
+                continues = "call sweep again with a new executor, which continues"
+                if given is None:
+                    continues = 'a further call continues. Is this one below `if __name__ == "__main__":`? Processes need it'
+                raise FailedError(f"workers were killed, and {len(left)} points are left: {continues}")
 
 
 class _Context(SpawnContext):

@@ -111,6 +111,8 @@ class Table:
         import xarray
 
         questions = sorted({str(name) for name in self["question"]})
+        if not questions:
+            raise ValueError("to_xarray needs answers, and the table has no row")
         if len(questions) != 1:
             raise ValueError(f"to_xarray needs the answers of one question, and these are of {', '.join(questions)}")
         parameters = self._parameters()
