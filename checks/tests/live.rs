@@ -125,7 +125,7 @@ fn the_module_moves_numbers_to_those_of_predict() {
     let mut compared = 0;
     for slider in named {
         let (key, values) = (slider["key"].as_str().unwrap(), slider["values"].as_array().unwrap());
-        for value in values.iter().step_by(12).chain(values.last()) {
+        for value in values.iter().step_by(48).chain(values.last()) {
             let value = value.as_str().unwrap();
             let record = predicted(PLATFORM, &QUESTIONS, &[(key.to_owned(), value.to_owned())]).unwrap();
             for (number, panel) in panels.iter().enumerate() {
