@@ -253,9 +253,10 @@ def _submit(
                 if future.done() and not future.cancelled() and future.exception() is None:
                     keep(chunk, future.result())
             return
-        # An executor of the caller would run them all.
-        for future in waiting:
-            future.cancel()
+        if not isinstance(workers, _Processes):
+            # An executor of the caller would run them all. Our processes end, and with them their futures.
+            for future in waiting:
+                future.cancel()
         raise
 
 
