@@ -45,7 +45,7 @@ fn moves(sliders: &[Slider], step: usize) -> Vec<Change> {
         .collect()
 }
 
-/// What `lanemark predict --with` answers.
+/// The record of `lanemark predict --with`.
 fn predicted_with(Change(key, value): &Change) -> Record {
     predicted(PLATFORM, &QUESTIONS, &[(key.clone(), value.clone())])
         .unwrap_or_else(|error| panic!("{key}={value}: {error}"))

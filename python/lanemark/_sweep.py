@@ -247,17 +247,18 @@ def _submit(
         while waiting:
             _keep_finished(waiting, keep)
     except BaseException as error:
-        if _is_of_killed(error):
+        is_of_killed = _is_of_killed(error)
+        if is_of_killed:
             # Those that ended before are kept.
             for future, chunk in waiting.items():
                 if future.done() and not future.cancelled() and future.exception() is None:
                     keep(chunk, future.result())
-            return
         if not isinstance(workers, _Processes):
             # An executor of the caller would run them all. Our processes end, and with them their futures.
             for future in waiting:
                 future.cancel()
-        raise
+        if not is_of_killed:
+            raise
 
 
 def _is_of_killed(error: BaseException) -> bool:

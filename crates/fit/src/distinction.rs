@@ -15,9 +15,9 @@ pub struct Distinction {
     pub size_bytes: u64,
     /// Unit of both figures: `B/s` or `ns`.
     pub unit: &'static str,
-    /// What the chosen structure predicts.
+    /// The figure by the formula with the chosen structure, in `unit`.
     pub chosen: f64,
-    /// What the other structure predicts.
+    /// The figure by the formula with the other structure, in `unit`.
     pub other: f64,
 }
 
