@@ -18,7 +18,7 @@ use lanemark_units::{BarOffset, MemoryType, Rate, Ticks};
 use lanemark_wire::{Lanes, flit::FlitLine};
 use random_platform::{
     Random, by_the_root, dllp_ns, on_channels, pairs, platform, platform_with_driver, platform_with_peers,
-    platform_with_ways, read_of_peer, relay, transfer, with_few_credits,
+    platform_with_ways, read_of_peer, relay, transfer, with_few_credits, within_boundaries,
 };
 use std::fmt::Write as _;
 use std::path::Path;
@@ -444,6 +444,7 @@ fn the_simulation_is_never_faster_than_a_bound_and_meets_a_leading_one() {
                 platform
             }
         };
+        platform = within_boundaries(platform);
         if number >= 10_000 {
             // No formula predicts where FLITs begin.
             platform = without_flits(platform);

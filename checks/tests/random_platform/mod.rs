@@ -72,6 +72,16 @@ pub fn platform(random: &mut Random) -> Platform {
     platform
 }
 
+/// The platform with an engine whose requests may end at boundaries of less than a page. These take no random number.
+pub fn within_boundaries(mut platform: Platform) -> Platform {
+    if let Some(dma) = &mut platform.dma {
+        let boundary = |from: u64| [4096, 4096, 512, 128, 64][(from % 5) as usize];
+        dma.read_boundary_bytes.value = boundary(dma.read_request_ns.value.0);
+        dma.write_boundary_bytes.value = boundary(dma.write_request_ns.value.0);
+    }
+    platform
+}
+
 /// As [`platform`], also with random engine chunks and segments, and a random user clock of cards with queues.
 pub fn platform_with_ways(random: &mut Random) -> Platform {
     let mut platform = platform(random);

@@ -53,6 +53,12 @@ pub(crate) const MECHANISMS: &[Mechanism] = &[
     Mechanism::of(&[("dma.read_bytes", CHUNKS)], None),
     // A device that moves its own lines: alone, neither direction explains a data path that both share.
     Mechanism { choices: &[("dma.read_bytes", CHUNKS), ("dma.write_bytes", CHUNKS)], time: None, is_alike: true },
+    Mechanism::of(&[("dma.read_boundary_bytes", CHUNKS)], None),
+    Mechanism {
+        choices: &[("dma.read_boundary_bytes", CHUNKS), ("dma.write_boundary_bytes", CHUNKS)],
+        time: None,
+        is_alike: true,
+    },
     Mechanism::of(&[("dma_read.chunk_bytes", CHUNKS)], Some(("dma_read.chunk_ns", OF_A_REQUEST))),
     Mechanism::of(&[("dma_read.segment_bytes", SEGMENTS)], Some(("dma_read.segment_ns", OF_A_PAUSE))),
     Mechanism::of(&[], Some(("dma_read.many_lines_ns", [5.0, 20.0, 80.0]))),
@@ -74,6 +80,7 @@ pub(crate) const MECHANISMS: &[Mechanism] = &[
     Mechanism::of(&[("root_complex.completion_alignment_bytes", WIDTHS)], None),
     Mechanism::of(&[], Some(("dma.write_request_ns", OF_A_REQUEST))),
     Mechanism::of(&[("dma.write_bytes", CHUNKS)], None),
+    Mechanism::of(&[("dma.write_boundary_bytes", CHUNKS)], None),
     Mechanism::of(&[("dma_write.chunk_bytes", CHUNKS)], Some(("dma_write.chunk_ns", OF_A_REQUEST))),
     Mechanism::of(&[("dma_write.segment_bytes", SEGMENTS)], Some(("dma_write.segment_ns", OF_A_PAUSE))),
     Mechanism::of(&[("dma_write.segment_bytes", SEGMENTS)], Some(("dma_write.segment_link_ns", OF_A_PAUSE))),

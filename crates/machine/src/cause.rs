@@ -253,7 +253,8 @@ impl Cause {
         let is_in = |sections: &[&str]| sections.iter().any(|section| key.starts_with(section));
         let ends = |names: &[&str]| names.iter().any(|name| key.ends_with(name));
         // Larger packets have fewer headers and fewer fixed costs.
-        let packets = || ends(&["mps_bytes", "mrrs_bytes", "read_bytes", "write_bytes", "completion_bytes"]);
+        let packets =
+            || ends(&["mps_bytes", "mrrs_bytes", "read_bytes", "write_bytes", "boundary_bytes", "completion_bytes"]);
         match self {
             Cause::LinkBusy | Cause::Replay => is_in(&["link.", "switch.", "retimer.", "slot."]) || packets(),
             Cause::DataPath => ends(&["beat_ns", "beat_bytes"]) || packets(),

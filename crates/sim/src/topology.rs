@@ -6,6 +6,7 @@ use crate::device::dma_engine::{self, DmaEngine};
 use crate::device::endpoint::{self, Endpoint};
 use crate::device::kernels::{self, Kernels};
 use crate::device::region::{self, RegionSpec};
+use crate::device::job::{RequestLimit, RequestLimits};
 use crate::device::{fifo, interconnect, registers};
 use crate::fabric::credit::{Credits, Pool};
 use crate::fabric::dllp::Skp;
@@ -345,8 +346,10 @@ impl Builder<'_> {
             DmaEngine::new(dma_engine::Spec {
                 requester: card.requester(),
                 tags: dma.tags.value as u16,
-                read_bytes: dma.read_bytes.value.min(platform.link.mrrs_bytes.value),
-                write_bytes: dma.write_bytes.value.min(mps_bytes),
+                requests: RequestLimits {
+                    read: limit(dma.read_bytes.value.min(platform.link.mrrs_bytes.value), dma.read_boundary_bytes.value),
+                    write: limit(dma.write_bytes.value.min(mps_bytes), dma.write_boundary_bytes.value),
+                },
                 beat_bytes: dma.beat_bytes.value,
                 beat: dma.beat_ns.value,
                 read: pace(dma.read_request_ns.value, platform.dma_read.as_ref().map(ChunkTiming::from)),
@@ -405,6 +408,11 @@ fn atc(platform: &Platform, requester: u16) -> Option<atc::Spec> {
 }
 
 /// Returns the cost of a request of one direction besides its beats.
+/// The limit of requests of at most `most_bytes` that do not cross multiples of `boundary_bytes`.
+fn limit(most_bytes: u32, boundary_bytes: u32) -> RequestLimit {
+    RequestLimit { most_bytes: most_bytes.min(boundary_bytes), boundary_bytes }
+}
+
 fn pace(request: Ticks, way: Option<ChunkTiming>) -> Pace {
     let alone = Pace::of(request);
     way.map_or(alone, |ChunkTiming { chunk_bytes, chunk, segment_bytes, segment, link_segment, many_lines }| Pace {

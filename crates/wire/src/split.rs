@@ -4,7 +4,7 @@
 //! multiples of the Read Completion Boundary. Limits apply to whole DWs: a write of 256 B that starts inside a DW needs
 //! 65 DW and exceeds an MPS of 256 B.
 //!
-//! All functions split as late as permitted. Real requesters and completers may split earlier.
+//! All functions split as late as permitted. Real requesters and completers may split earlier: see [`Chunks::within`].
 
 use crate::byte_enable::contiguous;
 use std::fmt;
@@ -126,7 +126,7 @@ pub struct Chunk {
 /// ```
 #[must_use]
 pub const fn writes(address: u64, bytes: u64, mps: Mps) -> Chunks {
-    Chunks { address, remaining: bytes, most: mps.bytes() as u64 }
+    Chunks { address, remaining: bytes, most: mps.bytes() as u64, boundary: PAGE }
 }
 
 /// The `MRd` requests that read `bytes` from `address`; none for 0 bytes.
@@ -138,7 +138,7 @@ pub const fn writes(address: u64, bytes: u64, mps: Mps) -> Chunks {
 /// ```
 #[must_use]
 pub const fn reads(address: u64, bytes: u64, mrrs: Mrrs) -> Chunks {
-    Chunks { address, remaining: bytes, most: mrrs.bytes() as u64 }
+    Chunks { address, remaining: bytes, most: mrrs.bytes() as u64, boundary: PAGE }
 }
 
 /// The requests of a requester with its own limit of `most` bytes, at least a DW, independent of MPS and MRRS.
@@ -149,7 +149,7 @@ pub const fn reads(address: u64, bytes: u64, mrrs: Mrrs) -> Chunks {
 /// ```
 #[must_use]
 pub const fn requests(address: u64, bytes: u64, most: u32) -> Chunks {
-    Chunks { address, remaining: bytes, most: if most < 4 { 4 } else { most as u64 } }
+    Chunks { address, remaining: bytes, most: if most < 4 { 4 } else { most as u64 }, boundary: PAGE }
 }
 
 /// Iterator of [`writes`], [`reads`] and [`requests`]. A transfer beyond the top of the address space wraps to 0.
@@ -158,16 +158,33 @@ pub struct Chunks {
     address: u64,
     remaining: u64,
     most: u64,
+    /// A power of two, at most a page.
+    boundary: u64,
 }
 
 impl Chunks {
+    /// The same requests, none of which crosses a multiple of `boundary` bytes: a power of two from 4 to 4096, or the next
+    /// of these.
+    ///
+    /// ```
+    /// use lanemark_wire::split;
+    /// let lines = split::requests(96, 96, 4096).within(128);
+    /// assert_eq!(lines.map(|chunk| (chunk.address, chunk.bytes)).collect::<Vec<_>>(), [(96, 32), (128, 64)]);
+    /// ```
+    #[must_use]
+    pub const fn within(mut self, boundary: u32) -> Chunks {
+        let boundary = if boundary < 4 { 4 } else { boundary as u64 };
+        self.boundary = if boundary < PAGE { boundary.next_power_of_two() } else { PAGE };
+        self
+    }
+
     /// Address and number of the remaining bytes.
     #[must_use]
     pub const fn rest(&self) -> (u64, u64) {
         (self.address, self.remaining)
     }
 
-    /// Starts another transfer with the same limit.
+    /// Starts another transfer with the same limits.
     pub const fn begin(&mut self, address: u64, bytes: u64) {
         (self.address, self.remaining) = (address, bytes);
     }
@@ -183,8 +200,8 @@ impl Iterator for Chunks {
         }
         let address = self.address;
         let by_size = self.most - (address & 3);
-        let by_page = PAGE - (address & (PAGE - 1));
-        let bytes = by_size.min(by_page).min(self.remaining);
+        let by_boundary = self.boundary - (address & (self.boundary - 1));
+        let bytes = by_size.min(by_boundary).min(self.remaining);
         self.address = address.wrapping_add(bytes);
         self.remaining -= bytes;
         Some(Chunk { address, bytes: bytes as u32 })

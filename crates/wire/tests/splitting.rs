@@ -1,7 +1,7 @@
 //! Properties of transfer splitting: every byte occurs exactly once, and no limit is exceeded.
 
 use lanemark_wire::byte_enable::{contiguous, ranges};
-use lanemark_wire::split::{completions, reads, writes};
+use lanemark_wire::split::{completions, reads, requests, writes};
 use lanemark_wire::{Chunk, Completion, FunctionId, Header, MemoryRequest, Mps, Mrrs, Rcb};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -41,6 +41,21 @@ proptest! {
         judge(writes(address, bytes, mps), address, bytes, mps.bytes(), |chunk| {
             MemoryRequest::write(FunctionId(0), chunk.address, chunk.bytes)
         });
+    }
+
+    #[test]
+    fn requests_within_a_boundary_end_there_and_nowhere_earlier(
+        address in 0..1_u64 << 40, bytes in 0..20_000_u64, boundary in select(&[64, 128, 512, 4096][..])
+    ) {
+        let mut next = address;
+        for chunk in requests(address, bytes, 4096).within(boundary) {
+            assert_eq!(chunk.address, next);
+            next += u64::from(chunk.bytes);
+            let (first, last) = (chunk.address / u64::from(boundary), (next - 1) / u64::from(boundary));
+            assert_eq!(first, last, "across the boundary");
+            assert!(next == address + bytes || next.is_multiple_of(u64::from(boundary)) || chunk.bytes > 4092);
+        }
+        assert_eq!(next, address + bytes);
     }
 
     #[test]

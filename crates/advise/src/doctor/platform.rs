@@ -434,10 +434,9 @@ impl File {
         let why = "an interface of its own for each direction, as in most engines; dma_read_write_mix shows it";
         self.assumed("full_duplex", true, why);
         if is_gpu(function) && function.vendor.get() == Some(NVIDIA) {
-            let why =
-                "the line of the cache of such a GPU: a kernel reads and writes host memory in requests of up to 128 B";
-            self.assumed("read_bytes", GPU_LINE_BYTES, why);
-            self.assumed("write_bytes", GPU_LINE_BYTES, why);
+            let why = "the line of the cache of such a GPU: a request of a kernel to host memory is within one line";
+            self.assumed("read_boundary_bytes", GPU_LINE_BYTES, why);
+            self.assumed("write_boundary_bytes", GPU_LINE_BYTES, why);
         }
         self.by_dma("read_request_ns", "bandwidths of reads smaller than 1 KiB");
         self.by_dma("write_request_ns", "bandwidths of writes smaller than 1 KiB");
@@ -602,7 +601,7 @@ mod tests {
             let why = entry["assumed"].as_str().map(str::to_owned);
             let has_queue = json["dma_read"]["queue_ns"]["unknown"].is_string();
             assert_eq!(json["memory"]["read_spread_ns"]["unknown"].is_string(), has_queue);
-            for key in ["read_bytes", "write_bytes"] {
+            for key in ["read_boundary_bytes", "write_boundary_bytes"] {
                 assert_eq!(json["dma"][key]["value"].as_u64(), Some(if has_queue { 128 } else { 4096 }), "{key}");
             }
             (entry["value"].as_u64().unwrap(), why, has_queue)

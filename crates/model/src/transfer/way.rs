@@ -178,13 +178,20 @@ impl<'a> Way<'a> {
 
     /// The requests of this part of a transfer.
     pub(super) fn split(&self, start: u64, bytes: u64) -> split::Chunks {
-        split::requests(start, bytes, self.most_of_request())
+        split::requests(start, bytes, self.most_of_request()).within(self.boundary_of_requests())
     }
 
     pub(super) fn most_of_request(&self) -> u32 {
         match self.transfer.verb {
             Verb::Store => self.payload_bytes,
-            Verb::Load => self.dma.read_bytes.value.min(self.platform.link.mrrs_bytes.value),
+            Verb::Load => read_bytes(self.platform, self.dma),
+        }
+    }
+
+    fn boundary_of_requests(&self) -> u32 {
+        match self.transfer.verb {
+            Verb::Store => self.dma.write_boundary_bytes.value,
+            Verb::Load => self.dma.read_boundary_bytes.value,
         }
     }
 
@@ -463,16 +470,23 @@ impl<'a> Way<'a> {
 fn payload(platform: &Platform, dma: &Dma, transfer: &Transfer, is_loaded: bool) -> Option<u32> {
     let way_up = platform.way_up(transfer.card as usize);
     Some(match (transfer.verb, transfer.partner) {
-        (Verb::Store, _) => dma.write_bytes.value.min(platform.mps_bytes_of(way_up.first()?.below)),
+        (Verb::Store, _) => {
+            let mps_bytes = platform.mps_bytes_of(way_up.first()?.below);
+            dma.write_bytes.value.min(dma.write_boundary_bytes.value).min(mps_bytes)
+        }
         (Verb::Load, Partner::Peer { card, .. }) => platform.mps_bytes_of(platform.card_name(card as usize)?),
         (Verb::Load, Partner::Host) => {
             let mps_bytes = platform.mps_bytes_of(&way_up.last()?.upper_port());
-            let request = dma.read_bytes.value.min(platform.link.mrrs_bytes.value);
-            let longest = transfer.bytes.min(request.into());
+            let longest = transfer.bytes.min(read_bytes(platform, dma).into());
             let most = |memory: &Memory| memory.merging().most_bytes_up_to(longest, is_loaded);
             platform.memory.as_ref().map_or(mps_bytes, |memory| most(memory).min(mps_bytes))
         }
     })
+}
+
+/// Length of the longest read request.
+fn read_bytes(platform: &Platform, dma: &Dma) -> u32 {
+    dma.read_bytes.value.min(dma.read_boundary_bytes.value).min(platform.link.mrrs_bytes.value)
 }
 
 /// Payload bytes rounded up to whole DWs.

@@ -35,7 +35,7 @@ use crate::device::channel::{Channel, Open, Shared};
 use crate::device::data_path::DataPath;
 use crate::device::descriptor_fetcher::{self, DescriptorFetcher};
 use crate::device::interconnect::{Interconnect, Mode, Queue};
-use crate::device::job::{Job, MostBytes, Piece};
+use crate::device::job::{Job, Piece, RequestLimits};
 use crate::device::msi_x::{MsiX, Vector};
 use crate::device::region::Region;
 use crate::host::small_copies::Rings;
@@ -292,10 +292,10 @@ impl DmaEngine {
         if self.spec.channels > 1 { 1 } else { self.second_channel() }
     }
 
-    /// Returns the largest read and write.
+    /// Returns the limits of its requests.
     #[must_use]
-    pub fn most_bytes(&self) -> MostBytes {
-        MostBytes { read: self.spec.read_bytes, write: self.spec.write_bytes }
+    pub fn request_limits(&self) -> RequestLimits {
+        self.spec.requests
     }
 
     /// Starts a job on a channel.
@@ -320,7 +320,7 @@ impl DmaEngine {
     /// of transfers notified before; `None` if the channel does not exist or has no driver interface.
     pub fn arm(&mut self, now: Ticks, call: &DmaCall, base: u64, passes: u64, first_pass: u64) -> Option<u64> {
         let mailbox = *self.spec.mailboxes.get(call.channel as usize)?;
-        let job = Job::new(&call.transfer, base, passes, first_pass, self.most_bytes());
+        let job = Job::new(&call.transfer, base, passes, first_pass, self.request_limits());
         self.invalidate(&job);
         let channel = self.channels.get_mut(call.channel as usize)?;
         channel.begin(now, job, Ticks::ZERO, self.spec.tick);

@@ -148,7 +148,7 @@ impl Endpoints {
         first_pass: u64,
     ) -> Result<Job, &'static str> {
         let engine = self.engine(transfer.card.into()).ok_or("its card has no DMA engine")?;
-        Ok(Job::new(transfer, base, passes, first_pass, engine.most_bytes()))
+        Ok(Job::new(transfer, base, passes, first_pass, engine.request_limits()))
     }
 
     /// Starts a job on a channel of a card.

@@ -5,13 +5,29 @@ use lanemark_machine::{Transfer, Verb, Window, WriteRead};
 use lanemark_wire::Chunk;
 use lanemark_wire::split::{Chunks, requests};
 
-/// Largest requests of an engine.
+/// Limits of the requests of an engine in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MostBytes {
-    /// Largest read, in bytes.
-    pub read: u32,
-    /// Largest write, in bytes.
-    pub write: u32,
+pub struct RequestLimit {
+    /// Largest request, in bytes.
+    pub most_bytes: u32,
+    /// No request crosses a multiple of these bytes: a power of two, at most a page.
+    pub boundary_bytes: u32,
+}
+
+/// Limits of the requests of an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestLimits {
+    /// Of reads.
+    pub read: RequestLimit,
+    /// Of writes.
+    pub write: RequestLimit,
+}
+
+impl RequestLimit {
+    /// The iterator of the requests of a transfer, before the first one.
+    const fn pieces(self) -> Chunks {
+        requests(0, 0, self.most_bytes).within(self.boundary_bytes)
+    }
 }
 
 /// A job and its progress.
@@ -62,8 +78,8 @@ impl Job {
     /// Creates a job of `transfer`, `passes` times, with no transfer released; `base` is the bus address of offset 0
     /// of the windows.
     #[must_use]
-    pub fn new(transfer: &Transfer, base: u64, passes: u64, first_pass: u64, most: MostBytes) -> Job {
-        let most_bytes = if transfer.verb == Verb::Store { most.write } else { most.read };
+    pub fn new(transfer: &Transfer, base: u64, passes: u64, first_pass: u64, limits: RequestLimits) -> Job {
+        let limit = if transfer.verb == Verb::Store { limits.write } else { limits.read };
         Job {
             transfer: *transfer,
             base,
@@ -74,9 +90,9 @@ impl Job {
             next: 0,
             step: 1,
             begun: 0,
-            pieces: requests(0, 0, most_bytes),
+            pieces: limit.pieces(),
             read: None,
-            read_pieces: requests(0, 0, most.read),
+            read_pieces: limits.read.pieces(),
             is_mixed: false,
             ahead: 0,
             piece: None,
@@ -274,15 +290,19 @@ mod tests {
     use super::*;
     use lanemark_machine::{Partner, Pattern};
 
+    fn up_to(most_bytes: u32) -> RequestLimit {
+        RequestLimit { most_bytes, boundary_bytes: 4096 }
+    }
+
     #[test]
     fn channels_that_share_a_job_do_every_transfer_once() {
         let window = Window { offset: 0, len: 7 * 64, pattern: Pattern::Sequential };
         let (verb, partner) = (Verb::Store, Partner::Host);
         let transfer = Transfer { card: 0, verb, partner, bytes: 64, count: 7, window, outstanding: None };
-        let most = MostBytes { read: 64, write: 64 };
+        let limits = RequestLimits { read: up_to(64), write: up_to(64) };
         let mut made = Vec::new();
         for channel in 0..3 {
-            let mut job = Job::new(&transfer, 0x1000, 1, 0, most).dealt(channel, 3).released();
+            let mut job = Job::new(&transfer, 0x1000, 1, 0, limits).dealt(channel, 3).released();
             while let Some(piece) = job.piece {
                 assert_eq!(piece.number % 3, channel);
                 assert_eq!(piece.chunk.address, 0x1000 + 64 * piece.number);
@@ -301,7 +321,8 @@ mod tests {
         let write = Transfer { card: 0, verb, partner, bytes: 128, count: 1, window: window(0), outstanding };
         let made = |is_mixed, read| {
             let pairs = WriteRead { write, read: window(4096), is_mixed };
-            let mut job = Job::new(&write, 0, 1, 0, MostBytes { read, write: 64 }).with_reads(&pairs).released();
+            let limits = RequestLimits { read: up_to(read), write: up_to(64) };
+            let mut job = Job::new(&write, 0, 1, 0, limits).with_reads(&pairs).released();
             let mut verbs = String::new();
             while let Some(piece) = job.piece {
                 verbs.push(if piece.verb == Verb::Store { 'w' } else { 'r' });

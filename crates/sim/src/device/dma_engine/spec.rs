@@ -1,5 +1,6 @@
 //! Constants of a DMA engine and its channels.
 
+use crate::device::job::RequestLimits;
 use crate::device::{atc, interconnect};
 use crate::fabric::pace::Pace;
 use lanemark_machine::Verb;
@@ -13,10 +14,8 @@ pub struct Spec {
     pub requester: u16,
     /// Number of tags for reads.
     pub tags: u16,
-    /// Largest read, in bytes.
-    pub read_bytes: u32,
-    /// Largest write, in bytes.
-    pub write_bytes: u32,
+    /// Limits of its requests.
+    pub requests: RequestLimits,
     /// Width of its data path in bytes, a power of two.
     pub beat_bytes: u32,
     /// Time of a beat.
