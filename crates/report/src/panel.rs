@@ -46,7 +46,8 @@ impl<'a> Panel<'a> {
     pub fn of(record: &'a Record) -> Vec<Panel<'a>> {
         let mut panels: Vec<Panel<'a>> = Vec::new();
         for answer in &record.answers {
-            let place = panels.iter().position(|panel| panel.holds(answer)).unwrap_or_else(|| {
+            // Answers of a panel usually follow each other.
+            let place = panels.iter().rposition(|panel| panel.holds(answer)).unwrap_or_else(|| {
                 panels.push(Panel::empty(record, answer));
                 panels.len() - 1
             });
@@ -56,7 +57,8 @@ impl<'a> Panel<'a> {
             panel.arrange();
         }
         let targets = &record.targets;
-        panels.sort_by_key(|panel| targets.iter().position(|target| target.name == panel.target).unwrap_or(usize::MAX));
+        let place = |name: &str| targets.iter().position(|target| target.name == name).unwrap_or(usize::MAX);
+        panels.sort_by_cached_key(|panel| place(panel.target));
         panels
     }
 
