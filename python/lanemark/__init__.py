@@ -13,13 +13,13 @@ True
 
 from lanemark import _lanemark
 from lanemark._advise import Comparison, Diagnosis, Fleet, Guidance, advise, compare, doctor, fleet
-from lanemark._ask import Options, Question, bench, platforms, predict, questions, simulate
+from lanemark._ask import Options, Question, TraceOptions, bench, platforms, predict, questions, simulate
 from lanemark._fit import Fit, fit
 from lanemark._import import import_
 from lanemark._sweep import InThisProcess, read_sweep, sweep
 from lanemark._trace import Trace, trace
-from lanemark.board import Board
-from lanemark.errors import AbsentError, FailedError, Interrupted, LanemarkError, PlatformError, UsageError
+from lanemark.board import Accepted, Board, Completed, Fetched, Region
+from lanemark.errors import AbsentError, FailedError, Interrupted, LanemarkError, PlatformError, Problem, UsageError
 from lanemark.platform import Platform
 from lanemark.record import Record
 from lanemark.table import Table
@@ -28,10 +28,13 @@ __version__: str = _lanemark.version()
 
 __all__ = [
     "AbsentError",
+    "Accepted",
     "Board",
     "Comparison",
+    "Completed",
     "Diagnosis",
     "FailedError",
+    "Fetched",
     "Fit",
     "Fleet",
     "Guidance",
@@ -41,10 +44,13 @@ __all__ = [
     "Options",
     "Platform",
     "PlatformError",
+    "Problem",
     "Question",
     "Record",
+    "Region",
     "Table",
     "Trace",
+    "TraceOptions",
     "UsageError",
     "advise",
     "bench",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Union
 from lanemark import _lanemark
 from lanemark._progress import Progress, shown
 from lanemark.errors import UsageError
-from lanemark.platform import Platform, flat, plain, text_of
+from lanemark.platform import Platform, flat, path_text, plain, text_of
 from lanemark.record import Record
 
 if TYPE_CHECKING:
@@ -110,7 +110,8 @@ def words(function: str, options: Mapping[str, Any], command: str = "bench") -> 
     ['--sizes=64,4K', '--random', '--with=dma.tags=32,64']
     """
     options = {key: plain(value) for key, value in options.items()}
-    known = [name for name in _lanemark.option_names(command) if name not in NOT_HERE]
+    names = _lanemark.option_names(command)
+    known = [name for name in names if name not in NOT_HERE]
     said: list[str] = []
     for key, value in options.items():
         name = key.rstrip("_").replace("_", "-")
@@ -122,19 +123,24 @@ def words(function: str, options: Mapping[str, Any], command: str = "bench") -> 
             close = difflib.get_close_matches(name, known, 1)
             hint = f". Did you mean {close[0].replace('-', '_')}?" if close else ""
             raise TypeError(f"{function}() got an unexpected keyword argument '{key}'{hint}")
-        if value is None or value is False:
+        if value is None:
             continue
+        if isinstance(value, bool) != names[name]:
+            wanted = "True or False" if names[name] else "a value, such as a number or a text"
+            raise TypeError(f"{function}() got {key}={value!r}: it takes {wanted}")
         if value is True:
             said.append(f"--{name}")
+        elif value is False:
+            continue
         elif isinstance(value, Mapping):
             said.extend(f"--{name}={path}={text}" for path, text in flat(value))
         else:
-            said.append(f"--{name}={os.fspath(value) if isinstance(value, os.PathLike) else text_of(value)}")
+            said.append(f"--{name}={path_text(key, value) if isinstance(value, os.PathLike) else text_of(value)}")
     return said
 
 
 def _target(on: On) -> _lanemark.Platform | str:
-    return on._native if isinstance(on, Platform) else os.fspath(on)
+    return on._native if isinstance(on, Platform) else path_text("on", on)
 
 
 def _targets(on: On | Iterable[On]) -> list[_lanemark.Platform | str]:
@@ -216,7 +222,7 @@ def simulate(
     """
     targets = [on] if isinstance(on, (str, Platform, os.PathLike)) else list(on)
     for target in targets:
-        if not isinstance(target, Platform) and _lanemark.is_real(os.fspath(target)):
+        if not isinstance(target, Platform) and _lanemark.is_real(path_text("on", target)):
             raise UsageError(f"'{os.fspath(target)}' is a real machine: use bench, or name a platform")
     return _run("simulate", targets, questions, progress, options, by_formulas=False)
 

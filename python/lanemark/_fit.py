@@ -21,17 +21,19 @@ Data = Union[Record, str, "os.PathLike[str]", Mapping[str, Sequence[Any]], Any]
 class Fit:
     """A platform after a fit, and how well it follows the figures. Printed, it is the output of the command."""
 
-    def __init__(self, native: _lanemark.Fitted) -> None:
-        self._native = native
+    def __init__(self, platform: Platform, document: str, text: str) -> None:
+        self._platform = platform
+        self._document = document
+        self._text = text
 
     @property
     def platform(self) -> Platform:
         """The platform with the numbers that the data determine; the others are still unknown. `save` writes its file."""
-        return Platform._of(self._native.platform)
+        return self._platform
 
     def to_dict(self) -> dict[str, Any]:
         """Everything about the fit as plain data: parameters, structures compared, residuals, patterns."""
-        document: dict[str, Any] = json.loads(self._native.json())
+        document: dict[str, Any] = json.loads(self._document)
         return document
 
     @property
@@ -53,7 +55,7 @@ class Fit:
         return None if halves is None else str(halves["verdict"])
 
     def __str__(self) -> str:
-        return self._native.text()
+        return self._text
 
     def __repr__(self) -> str:
         return f"<lanemark.Fit of {self.platform.name}: {len(self.parameters)} numbers>"
@@ -89,7 +91,8 @@ def fit(
     draft = platform if isinstance(platform, Platform) else Platform(platform)
     name, native = _data(data, tool)
     pairs = [(key, float(value)) for key, value in (assume or {}).items()]
-    return Fit(_lanemark.fit(draft._native, name, native, tool, of, pairs, assume_rest, keep_structure))
+    fitted = _lanemark.fit(draft._native, name, native, tool, of, pairs, assume_rest, keep_structure)
+    return Fit(Platform._of(fitted.platform), fitted.json(), fitted.text())
 
 
 def _data(data: Data, tool: str | None) -> tuple[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import multiprocessing
 import os
 import signal
@@ -14,7 +15,7 @@ from typing import Any, Union
 from lanemark import _lanemark
 from lanemark._progress import Progress, shown
 from lanemark.errors import FailedError, UsageError
-from lanemark.platform import as_json
+from lanemark.platform import as_json, path_text
 from lanemark.table import Table
 
 #: A space: a TOML file, or a document in its shape.
@@ -114,7 +115,7 @@ class InThisProcess(Executor):
 def _text(space: Space) -> tuple[str, str]:
     if isinstance(space, Mapping):
         return "the space", _lanemark.toml(as_json(space))
-    file = os.fspath(space)
+    file = path_text("space", space)
     try:
         with open(file, encoding="utf-8") as opened:
             return file, opened.read()
@@ -122,9 +123,16 @@ def _text(space: Space) -> tuple[str, str]:
         raise UsageError(f"reading {file}: {error}") from error
 
 
-def _chunks(indices: list[int], length: int) -> Iterator[list[int]]:
+def _left(points: _lanemark.Points, log: _lanemark.SweepLog) -> array.array[int]:
+    """Numbers of the points that are not in the log: 8 MB for a million."""
+    left = array.array("Q")
+    left.frombytes(log.left(points))
+    return left
+
+
+def _chunks(indices: array.array[int], length: int) -> Iterator[list[int]]:
     for start in range(0, len(indices), length):
-        yield indices[start : start + length]
+        yield indices[start : start + length].tolist()
 
 
 def _run(
@@ -134,8 +142,7 @@ def _run(
     executor: Executor | Callable[[], Executor] | None,
     progress: Progress,
 ) -> None:
-    keys = log.keys()
-    left = [index for index in range(len(points)) if points.key(index) not in keys]
+    left = _left(points, log)
     given = executor if isinstance(executor, Executor) else None
     make = _Processes if executor is None or isinstance(executor, Executor) else executor
     if not callable(make):
@@ -149,13 +156,15 @@ def _run(
             workers = given or make()
             if not isinstance(workers, Executor):
                 raise UsageError(f"executor: the function returned a {type(workers).__name__}, and no executor{_HINT}")
-            finished: set[int] = set()
+            before = len(left)
 
             def keep(indices: list[int], rows: list[str]) -> None:
+                nonlocal done
+                _check(indices, rows)
                 log.append(rows)
-                finished.update(indices)
+                done += len(rows)
                 if tell is not None:
-                    tell(done + len(finished), len(points), "points")
+                    tell(done, len(points), "points")
 
             try:
                 _submit(workers, space, _chunks(left, _AT_A_TIME[points.by]), keep)
@@ -166,14 +175,20 @@ def _run(
             finally:
                 if given is None:
                     workers.shutdown(wait=False, cancel_futures=True)
-            left = [index for index in left if index not in finished]
-            done += len(finished)
-            attempts = 0 if finished else attempts + 1
+            left = _left(points, log)
+            attempts = 0 if len(left) < before else attempts + 1
             if left and (given is not None or attempts == _ATTEMPTS):
                 continues = "call sweep again with a new executor, which continues"
                 if given is None:
                     continues = 'a further call continues. Is this one below `if __name__ == "__main__":`? Processes need it'
                 raise FailedError(f"workers were killed, and {len(left)} points are left: {continues}")
+
+
+def _check(indices: list[int], rows: object) -> None:
+    """Refuses the result of an executor that is none of `_rows`."""
+    if not isinstance(rows, list) or len(rows) != len(indices):
+        what = f"{len(rows)} rows" if isinstance(rows, list) else f"a {type(rows).__name__}"
+        raise FailedError(f"executor: a call returned {what}, and {len(indices)} rows are expected: it changes results")
 
 
 class _Context(SpawnContext):
@@ -237,7 +252,7 @@ def _submit(
     waiting: dict[Future[list[str]], list[int]] = {}
     try:
         for chunk in chunks:
-            future = workers.submit(_rows, *space, chunk)
+            future = _submitted(workers, space, chunk)
             if future.done():
                 keep(chunk, future.result())
                 continue
@@ -259,6 +274,16 @@ def _submit(
                 future.cancel()
         if not is_of_killed:
             raise
+
+
+def _submitted(workers: Executor, space: tuple[str, str], chunk: list[int]) -> Future[list[str]]:
+    try:
+        return workers.submit(_rows, *space, chunk)
+    except BrokenExecutor:
+        raise
+    except RuntimeError as error:
+        # It was shut down, or the interpreter ends.
+        raise UsageError(f"executor: {error}: give a new one, or a function that makes one") from error
 
 
 def _is_of_killed(error: BaseException) -> bool:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lanemark import _lanemark
-from lanemark._ask import On, TraceOptions, _target, words
+from lanemark._ask import On, Question, TraceOptions, _target, words
 from lanemark._lanemark import write_file
 from lanemark.platform import Platform
 from lanemark.table import Table, _written
@@ -63,7 +63,7 @@ class Trace:
         return f"<lanemark.Trace: {len(self.table)} TLPs on {', '.join(self.links)}>"
 
 
-def trace(on: On, question: str, **options: Unpack[TraceOptions]) -> Trace:
+def trace(on: On, question: str | Question, **options: Unpack[TraceOptions]) -> Trace:
     """Traces the first supported case of a question on a simulated platform; options are those of `lanemark trace`.
 
     >>> import lanemark
@@ -72,7 +72,8 @@ def trace(on: On, question: str, **options: Unpack[TraceOptions]) -> Trace:
     """
     # The platform as it is now: its file may change before the trace is pickled.
     platform = on if isinstance(on, Platform) else Platform(on)
-    return _again(platform, question, words("trace", options, "trace"))
+    name = question.name if isinstance(question, Question) else question
+    return _again(platform, name, words("trace", options, "trace"))
 
 
 def _again(platform: Platform, question: str, said: list[str]) -> Trace:

@@ -34,7 +34,7 @@ class Platform:
     """
 
     def __init__(self, name: str | os.PathLike[str]) -> None:
-        self._native = _lanemark.Platform.named(os.fspath(name))
+        self._native = _lanemark.Platform.named(path_text("name", name))
 
     @staticmethod
     def _of(native: _lanemark.Platform) -> Platform:
@@ -175,11 +175,31 @@ def _as_plain_data(value: Any, path: str) -> Any:
         return value
     if isinstance(value, os.PathLike):
         return os.fspath(value)
+    if isinstance(value, Platform):
+        raise UsageError(f"{path}: a Platform is no value of a document: save it, and give the path of its file")
     if isinstance(value, Mapping):
         return {str(key): _as_plain_data(one, f"{path}.{key}" if path else str(key)) for key, one in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray)):
         return [_as_plain_data(one, path) for one in value]
     raise UsageError(f"{path}: a {type(value).__name__} is no value of a document: use a number, a text, a list or a mapping")
+
+
+def path_text(argument: str, path: str | os.PathLike[str]) -> str:
+    """A name or a path as text, which must be UTF-8.
+
+    >>> path_text("name", "my-card\\udcff.toml")
+    Traceback (most recent call last):
+    ...
+    lanemark.errors.UsageError: name: 'my-card\\udcff.toml' is not UTF-8: rename the file
+    """
+    text: object = os.fspath(path)
+    if not isinstance(text, str):
+        raise UsageError(f"{argument}: {text!r} is no text: decode it, such as by os.fsdecode")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{argument}: {text!r} is not UTF-8: rename the file") from None
+    return text
 
 
 def flat(keys: Keys, prefix: str = "") -> list[tuple[str, str]]:
@@ -223,6 +243,9 @@ def text_of(value: Any) -> str:
         return value
     if isinstance(value, (bytes, Mapping)):
         raise TypeError(f"{value!r} is no value of a key or an option")
+    if isinstance(value, (set, frozenset)):
+        # In another order in each process.
+        raise TypeError(f"{value!r} has no order: use a list")
     if hasattr(value, "__iter__"):
         return ",".join(text_of(one) for one in value)
     return str(value)

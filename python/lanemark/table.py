@@ -110,6 +110,8 @@ class Table:
         import numpy
         import xarray
 
+        if self._axes is None and "label" not in self:
+            raise ValueError("to_xarray needs a table of answers: use to_pandas() for samples and traces")
         questions = sorted({str(name) for name in self["question"]})
         if not questions:
             raise ValueError("to_xarray needs answers, and the table has no row")
@@ -166,9 +168,9 @@ class Table:
         return f"<lanemark.Table: {len(self)} rows, {len(self.columns)} columns>"
 
     def _repr_html_(self) -> str:
-        shown = [name for name in self.columns if any(value is not None for value in self[name])]
-        head = "".join(f"<th>{escape(name)}</th>" for name in shown)
-        columns = [self[name] for name in shown]
+        shown = self._native.head(_SHOWN_ROWS)
+        head = "".join(f"<th>{escape(name)}</th>" for name, _ in shown)
+        columns = [values for _, values in shown]
         rows = ""
         for row in range(min(len(self), _SHOWN_ROWS)):
             cells = (_cell(values[row]) for values in columns)

@@ -1,5 +1,7 @@
 """A board driven TLP by TLP, and a device model in Python."""
 
+import threading
+
 import lanemark
 import pytest
 from lanemark import Board
@@ -196,3 +198,24 @@ def test_a_number_is_no_payload():
     board = Board("card-gen5-x16")
     with pytest.raises(TypeError):
         board.write(board.regions()[0].address, 5)
+
+
+def test_threads_that_share_a_board_wait_for_each_other():
+    board = Board("card-gen5-x16")
+    doorbell = board.regions()[0].address
+    failures = []
+
+    def write(number):
+        try:
+            for count in range(200):
+                board.write(doorbell + 8 * number, count.to_bytes(8, "little"))
+                board.run()
+        except Exception as failure:  # noqa: BLE001
+            failures.append(failure)
+
+    threads = [threading.Thread(target=write, args=[number]) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failures == [] and len(board.accepted()) == 800

@@ -79,3 +79,34 @@ def _has_no_opencl():
     except lanemark.LanemarkError:
         return True
     return False
+
+
+def test_a_flag_is_true_or_false_and_another_option_is_not():
+    with pytest.raises(TypeError, match=r"predict\(\) got random=1: it takes True or False"):
+        lanemark.predict("card-gen5-x16", "dma_read_latency", random=1)
+    with pytest.raises(TypeError, match=r"predict\(\) got sizes=True: it takes a value"):
+        lanemark.predict("card-gen5-x16", "dma_read_latency", sizes=True)
+    assert lanemark.predict("card-gen5-x16", "dma_read_latency", sizes=64, random=False).table["size_bytes"] == [64]
+
+
+def test_a_set_has_no_order_and_is_no_list_of_sizes():
+    with pytest.raises(TypeError, match="has no order: use a list"):
+        lanemark.predict("card-gen5-x16", "dma_read_latency", sizes={64, 4096})
+
+
+def test_a_name_that_is_not_utf_8_is_refused_with_its_argument(tmp_path):
+    for call, argument in [
+        (lambda name: lanemark.Platform(name), "name"),
+        (lambda name: lanemark.predict(name, "dma_read_latency"), "on"),
+        (lambda name: lanemark.simulate(name, "dma_read_latency"), "on"),
+        (lambda name: lanemark.sweep(name), "space"),
+    ]:
+        with pytest.raises(lanemark.UsageError, match=f"^{argument}: .*udcff.toml' is not UTF-8: rename the file"):
+            call("card\udcff.toml")
+        with pytest.raises(lanemark.UsageError, match=f"^{argument}: b'card.toml' is no text"):
+            call(type("Path", (), {"__fspath__": lambda self: b"card.toml"})())
+
+
+def test_a_trace_takes_a_question_of_the_list():
+    (question,) = [one for one in lanemark.questions() if one.name == "dma_read_latency"]
+    assert len(lanemark.trace("card-gen5-x16", question, sizes=64, iterations=1).table) > 0

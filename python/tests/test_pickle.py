@@ -48,6 +48,17 @@ def test_a_trace_is_the_same_after_a_journey(tmp_path):
         lanemark.Platform("card-gen5-x16").save(file)
 
 
+def test_a_fit_is_the_same_after_a_journey():
+    draft = lanemark.Platform.from_toml(
+        'schema = 2\nname = "mine"\nextends = "card-gen5-x16"\n[link]\nlatency_ns = { unknown = "to be measured" }\n'
+    )
+    columns = {"question": ["dma_read_latency"] * 3, "size_bytes": [64, 128, 256], "figure": ["900 ns", "910 ns", "920 ns"]}
+    fit = lanemark.fit(draft, columns, keep_structure=True)
+    for other in again(fit):
+        assert (str(other), other.to_dict(), other.parameters) == (str(fit), fit.to_dict(), fit.parameters)
+        assert other.platform.to_toml() == fit.platform.to_toml()
+
+
 @pytest.mark.parametrize("name", [*lanemark.platforms().platforms, "xeon-spr+gpu-h100"])
 def test_every_platform_and_its_document_make_it_again(name):
     platform = lanemark.Platform(name)

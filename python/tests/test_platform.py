@@ -83,3 +83,9 @@ def test_a_number_that_the_data_leave_unknown_is_no_parameter():
     impossible = {"question": ["dma_read_latency"] * 3, "size_bytes": [64, 128, 256], "figure": ["1 ns"] * 3}
     fit = lanemark.fit(draft, impossible, keep_structure=True)
     assert fit.platform.unknown == ["link.latency_ns"] and fit.parameters == {}
+
+
+def test_a_platform_in_a_space_is_refused_with_what_to_do(tmp_path):
+    space = {"schema": 1, "platforms": [Platform("card-gen5-x16")], "question": [{"name": "dma_read_latency"}]}
+    with pytest.raises(lanemark.UsageError, match="^platforms: a Platform is no value of a document: save it"):
+        lanemark.sweep(space, tmp_path / "log.jsonl")

@@ -162,6 +162,30 @@ def test_an_interrupted_sweep_keeps_its_rows_and_frees_the_log(undisturbed, tmp_
         assert table.to_csv() == undisturbed
 
 
+class Changing(lanemark.InThisProcess):
+    """An executor that changes results."""
+
+    def __init__(self, change):
+        self.change = change
+
+    def submit(self, function, /, *args, **kwargs):
+        return super().submit(lambda: self.change(function(*args, **kwargs)))
+
+
+def test_results_that_an_executor_has_changed_are_refused(tmp_path):
+    for change, what in [(lambda rows: rows[1:], "0 rows"), (lambda rows: None, "a NoneType")]:
+        with pytest.raises(lanemark.FailedError, match=f"^executor: a call returned {what}, and 1 rows are expected"):
+            lanemark.sweep(SPACE, tmp_path / "log.jsonl", executor=Changing(change))
+    assert (tmp_path / "log.jsonl").read_text() == ""
+
+
+def test_an_executor_that_was_shut_down_is_refused(tmp_path):
+    workers = ThreadPoolExecutor()
+    workers.shutdown()
+    with pytest.raises(lanemark.UsageError, match="^executor: .*after shutdown: give a new one"):
+        lanemark.sweep(SPACE, tmp_path / "log.jsonl", executor=workers)
+
+
 LONG = pytest.mark.skipif(not os.environ.get("LANEMARK_LONG"), reason="takes minutes: make test-long")
 
 

@@ -120,3 +120,16 @@ def test_a_dataset_of_several_questions_is_refused(record):
 def test_a_notebook_shows_a_picture_and_the_figures(record):
     assert "<svg" in record._repr_html_() and "size_bytes" in record._repr_html_()
     assert "Infinity" not in record._repr_html_()
+
+
+def test_a_dataset_of_samples_is_refused():
+    with pytest.raises(ValueError, match="to_xarray needs a table of answers"):
+        lanemark.simulate("card-gen5-x16", "dma_read_latency", sizes=64).samples.to_xarray()
+
+
+def test_a_notebook_shows_the_first_rows_and_counts_the_others(record):
+    table = lanemark.predict("card-gen5-x16", "dma_read_latency", sizes="64..1M").table
+    html = table._repr_html_()
+    assert html.count("<tr>") == 11 and f"<p>{len(table) - 10} more rows</p>" in html
+    # Formulas have no samples.
+    assert "<th>size_bytes</th>" in html and "<th>latency_ns_median</th>" not in html

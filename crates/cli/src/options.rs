@@ -9,6 +9,7 @@ use crate::{request, trace};
 use clap::{CommandFactory, Parser};
 use lanemark_bench::Question;
 use lanemark_runner::{Answerer, Request, Target, TraceRequest};
+use std::collections::BTreeMap;
 
 /// Builds the request of `bench` to these targets.
 ///
@@ -44,17 +45,20 @@ pub fn trace_request(options: &[String], target: Target, question: &'static Ques
     trace::request(&args, target, question)
 }
 
-/// Names of the options of a command, such as `no-fast-forward`; empty if there is no such command.
+/// The options of a command by name, such as `no-fast-forward`, and whether each is a flag, which has no value; empty if there
+/// is no such command.
 ///
 /// ```
-/// assert!(lanemark_cli::options::names("bench").contains(&"no-fast-forward".to_owned()));
+/// let options = lanemark_cli::options::names("bench");
+/// assert!(options["no-fast-forward"] && !options["sizes"]);
 /// ```
 #[must_use]
-pub fn names(command: &str) -> Vec<String> {
+pub fn names(command: &str) -> BTreeMap<String, bool> {
     let whole = Args::command();
     let found = whole.find_subcommand(command);
     let options = found.into_iter().flat_map(clap::Command::get_arguments);
-    options.filter_map(|option| option.get_long().map(str::to_owned)).collect()
+    let named = options.filter_map(|option| Some((option.get_long()?.to_owned(), option)));
+    named.map(|(name, option)| (name, !option.get_action().takes_values())).collect()
 }
 
 fn bench_args(options: &[String]) -> Result<BenchArgs, Failure> {

@@ -6,7 +6,9 @@ use crate::platform::Platform;
 use lanemark_sim::{BoardError, CardIndex, Tlp, TlpKind};
 use lanemark_units::Ticks;
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
 use pyo3::types::PyBytes;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Bytes of a line: a processor's writes are split at its multiples.
 const LINE_BYTES: usize = 64;
@@ -14,9 +16,12 @@ const LINE_BYTES: usize = 64;
 /// Events between two looks at signals.
 const EVENTS_PER_LOOK: u64 = 65_536;
 
-/// Simulated host, links and cards.
-#[pyclass(module = "lanemark._lanemark")]
-pub struct Board {
+/// Simulated host, links and cards. A call of another thread waits for the present one.
+#[pyclass(module = "lanemark._lanemark", frozen)]
+pub struct Board(Mutex<Driven>);
+
+/// What a call has for itself.
+struct Driven {
     simulated: lanemark_sim::Board,
     /// Payload of a card's TLPs, at most.
     mps_bytes: usize,
@@ -48,25 +53,25 @@ impl Board {
         let mut board = board.map_err(|error: BoardError| refused(&error.to_string()))?;
         board.record_crossings();
         let mps_bytes = (platform.link.mps_bytes.value as usize).min(board.most_payload_bytes());
-        Ok(Board { simulated: board, mps_bytes, reads: CardReads::new(platform.link.mrrs_bytes.value) })
+        let reads = CardReads::new(platform.link.mrrs_bytes.value);
+        Ok(Board(Mutex::new(Driven { simulated: board, mps_bytes, reads })))
     }
 
     /// Present time in ns.
     #[getter]
-    fn now_ns(&self) -> f64 {
-        self.simulated.now().as_ns()
+    fn now_ns(&self, py: Python<'_>) -> f64 {
+        self.driven(py).simulated.now().as_ns()
     }
 
     /// Time of the next event in ns; None if there is none.
-    fn next_at_ns(&mut self) -> Option<f64> {
-        self.simulated.next_at().map(Ticks::as_ns)
+    fn next_at_ns(&self, py: Python<'_>) -> Option<f64> {
+        self.driven(py).simulated.next_at().map(Ticks::as_ns)
     }
 
     /// Runs every event up to and including `until_ns`.
-    fn run_until(&mut self, py: Python<'_>, until_ns: f64) -> PyResult<()> {
+    fn run_until(&self, py: Python<'_>, until_ns: f64) -> PyResult<()> {
         let until = time("until_ns", until_ns)?;
-        let board = &mut self.simulated;
-        while !py.detach(|| board.run_some(until, EVENTS_PER_LOOK)) {
+        while !self.run_some(py, |board| board.run_some(until, EVENTS_PER_LOOK)) {
             py.check_signals()?;
         }
         Ok(())
@@ -74,12 +79,11 @@ impl Board {
 
     /// Runs until nothing is left to do, or until `most` events have run; returns whether nothing is left.
     #[pyo3(signature = (most=10_000_000))]
-    fn run(&mut self, py: Python<'_>, most: u64) -> PyResult<bool> {
+    fn run(&self, py: Python<'_>, most: u64) -> PyResult<bool> {
         let mut left = most;
         while left > 0 {
             let now = left.min(EVENTS_PER_LOOK);
-            let board = &mut self.simulated;
-            if py.detach(|| (0..now).any(|_| !board.step())) {
+            if self.run_some(py, |board| (0..now).any(|_| !board.step())) {
                 return Ok(true);
             }
             left -= now;
@@ -90,42 +94,38 @@ impl Board {
 
     /// Number of TLPs on links, counted on each link.
     #[getter]
-    fn hops(&self) -> u64 {
-        self.simulated.hops()
+    fn hops(&self, py: Python<'_>) -> u64 {
+        self.driven(py).simulated.hops()
     }
 
     /// Number of cards.
     #[getter]
-    fn cards(&self) -> usize {
-        self.simulated.cards()
+    fn cards(&self, py: Python<'_>) -> usize {
+        self.driven(py).simulated.cards()
     }
 
     /// Bus address of the memory for DMA.
     #[getter]
-    fn host_memory_at(&self) -> u64 {
-        self.simulated.mapped_at()
+    fn host_memory_at(&self, py: Python<'_>) -> u64 {
+        self.driven(py).simulated.mapped_at()
     }
 
     /// Names and bus addresses of the regions of a card, with their lengths.
     #[pyo3(signature = (card=0))]
-    fn regions(&self, card: usize) -> PyResult<Vec<(String, u64, u64)>> {
-        let endpoint = self.simulated.card(CardIndex(card)).ok_or_else(|| self.no_card(card))?;
-        Ok(endpoint
-            .regions
-            .iter()
-            .map(|region| (region.spec.name.clone(), region.spec.address, region.spec.len))
-            .collect())
+    fn regions(&self, py: Python<'_>, card: usize) -> PyResult<Vec<(String, u64, u64)>> {
+        self.driven(py).regions(card)
     }
 
     /// Writes from the root at `at_ns` at the earliest, as a processor does: one TLP per line of 64 B.
     #[pyo3(signature = (address, data, at_ns=0.0))]
-    fn write(&mut self, address: u64, data: &[u8], at_ns: f64) -> PyResult<()> {
+    fn write(&self, py: Python<'_>, address: u64, data: &[u8], at_ns: f64) -> PyResult<()> {
+        let mut driven = self.driven(py);
         let at = time("at_ns", at_ns)?;
         let (mut address, mut rest) = (checked(address, data.len())?, data);
         while !rest.is_empty() {
             let within = (address % LINE_BYTES as u64) as usize;
             let (piece, after) = rest.split_at(rest.len().min(LINE_BYTES - within));
-            self.simulated.inject_write(at, address, piece);
+            driven.simulated.inject_write(at, address, piece);
             address += piece.len() as u64;
             rest = after;
         }
@@ -134,7 +134,8 @@ impl Board {
 
     /// Reads `length` bytes within one line of 64 B from the root; the completion has this tag.
     #[pyo3(signature = (address, length, tag=0, at_ns=0.0))]
-    fn read(&mut self, address: u64, length: u64, tag: u16, at_ns: f64) -> PyResult<()> {
+    fn read(&self, py: Python<'_>, address: u64, length: u64, tag: u16, at_ns: f64) -> PyResult<()> {
+        let mut driven = self.driven(py);
         let address = checked(address, usize::try_from(length).unwrap_or(usize::MAX))?;
         let room = LINE_BYTES as u64 - address % LINE_BYTES as u64;
         if length == 0 || length > room {
@@ -142,22 +143,23 @@ impl Board {
                 "length: {length} B at {address:#x}: read 1 to {room} B, up to the end of its line"
             )));
         }
-        self.simulated.inject_read(time("at_ns", at_ns)?, address, length, tag);
+        driven.simulated.inject_read(time("at_ns", at_ns)?, address, length, tag);
         Ok(())
     }
 
     /// Writes from a card at `at_ns` at the earliest, as its own engine does: TLPs of at most `Max_Payload_Size`.
     #[pyo3(signature = (address, data, card=0, at_ns=0.0))]
-    fn card_write(&mut self, address: u64, data: &[u8], card: usize, at_ns: f64) -> PyResult<()> {
+    fn card_write(&self, py: Python<'_>, address: u64, data: &[u8], card: usize, at_ns: f64) -> PyResult<()> {
+        let mut driven = self.driven(py);
         let at = time("at_ns", at_ns)?;
-        if self.simulated.card(CardIndex(card)).is_none() {
-            return Err(self.no_card(card));
+        if driven.simulated.card(CardIndex(card)).is_none() {
+            return Err(driven.no_card(card));
         }
         let (mut address, mut rest) = (checked(address, data.len())?, data);
         while !rest.is_empty() {
-            let within = (address % self.mps_bytes as u64) as usize;
-            let (piece, after) = rest.split_at(rest.len().min(self.mps_bytes - within));
-            self.simulated.inject_card_write(CardIndex(card), at, address, piece);
+            let within = (address % driven.mps_bytes as u64) as usize;
+            let (piece, after) = rest.split_at(rest.len().min(driven.mps_bytes - within));
+            driven.simulated.inject_card_write(CardIndex(card), at, address, piece);
             address += piece.len() as u64;
             rest = after;
         }
@@ -167,35 +169,38 @@ impl Board {
     /// Reads from a card at `at_ns` at the earliest, as its own engine does: TLPs of at most `Max_Read_Request_Size`. The
     /// completed read has this tag.
     #[pyo3(signature = (address, length, tag=0, card=0, at_ns=0.0))]
-    fn card_read(&mut self, address: u64, length: usize, tag: u64, card: usize, at_ns: f64) -> PyResult<()> {
+    fn card_read(&self, py: Python<'_>, address: u64, length: usize, tag: u64, card: usize, at_ns: f64) -> PyResult<()> {
+        let mut driven = self.driven(py);
         let (at, address) = (time("at_ns", at_ns)?, checked(address, length)?);
-        if self.simulated.card(CardIndex(card)).is_none() {
-            return Err(self.no_card(card));
+        if driven.simulated.card(CardIndex(card)).is_none() {
+            return Err(driven.no_card(card));
         }
-        if self.simulated.engine(CardIndex(card)).is_none() {
+        if driven.simulated.engine(CardIndex(card)).is_none() {
             return Err(refused(&format!("card: card {card} has no DMA engine: add [dma] to the platform")));
         }
-        let requests = self.reads.begin(card, address, length, tag).ok_or_else(|| too_many(length))?;
+        let requests = driven.reads.begin(card, address, length, tag).ok_or_else(|| too_many(length))?;
         for Request { address, length, tag } in requests {
-            self.simulated.inject_card_read(CardIndex(card), at, address, length, tag);
+            driven.simulated.inject_card_read(CardIndex(card), at, address, length, tag);
         }
         Ok(())
     }
 
     /// The reads of cards that were completed since the last call.
-    fn fetched<'py>(&mut self, py: Python<'py>) -> Vec<Fetched<'py>> {
-        for card in self.simulated.each_card() {
-            for fetched in self.simulated.take_fetched(card) {
-                self.reads.take(fetched);
+    fn fetched<'py>(&self, py: Python<'py>) -> Vec<Fetched<'py>> {
+        let mut driven = self.driven(py);
+        for card in driven.simulated.each_card() {
+            for fetched in driven.simulated.take_fetched(card) {
+                driven.reads.take(fetched);
             }
         }
-        let done = self.reads.take_done().into_iter();
+        let done = driven.reads.take_done().into_iter();
         done.map(|done| (done.at_ns, done.card, done.tag, done.data.map(|data| PyBytes::new(py, &data)))).collect()
     }
 
     /// The TLPs that cards accepted since the last call.
-    fn accepted<'py>(&mut self, py: Python<'py>) -> Vec<Accepted<'py>> {
-        let accepted = self.simulated.take_crossings().into_iter().map(|crossing| {
+    fn accepted<'py>(&self, py: Python<'py>) -> Vec<Accepted<'py>> {
+        let mut driven = self.driven(py);
+        let accepted = driven.simulated.take_crossings().into_iter().map(|crossing| {
             let tlp = &crossing.tlp;
             let skip = u64::from(tlp.first_be.trailing_zeros());
             let bytes = u64::from(tlp.enabled_bytes());
@@ -208,8 +213,9 @@ impl Board {
     }
 
     /// The completions of reads since the last call.
-    fn completed<'py>(&mut self, py: Python<'py>) -> Vec<Completed<'py>> {
-        let taken = std::mem::take(self.simulated.outbox());
+    fn completed<'py>(&self, py: Python<'py>) -> Vec<Completed<'py>> {
+        let mut driven = self.driven(py);
+        let taken = std::mem::take(driven.simulated.outbox());
         let bytes = |tlp: &Tlp, line: &[u8; LINE_BYTES]| {
             let skip = tlp.first_be.trailing_zeros() as usize;
             let bytes = line.get(skip..skip + tlp.enabled_bytes() as usize).unwrap_or_default();
@@ -221,16 +227,17 @@ impl Board {
     /// Bytes of a region of a card.
     #[pyo3(signature = (region, offset, length, card=0))]
     fn card_memory<'py>(
-        &mut self,
+        &self,
         py: Python<'py>,
         region: &str,
         offset: u64,
         length: usize,
         card: usize,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let known = self.regions(card)?.into_iter().map(|(name, _, _)| name).collect::<Vec<_>>().join(", ");
+        let mut driven = self.driven(py);
+        let known = driven.regions(card)?.into_iter().map(|(name, _, _)| name).collect::<Vec<_>>().join(", ");
         let missing = || refused(&format!("region: card {card} has no region '{region}'; it has {known}"));
-        let region = self.simulated.region_of_mut(CardIndex(card), region).ok_or_else(missing)?;
+        let region = driven.simulated.region_of_mut(CardIndex(card), region).ok_or_else(missing)?;
         fits(offset, length, region.spec.len, "the end of the region")?;
         checked(offset, length)?;
         let mut bytes = vec![0; length];
@@ -240,10 +247,11 @@ impl Board {
 
     /// Sets bytes of a region of a card, at no simulated time.
     #[pyo3(signature = (region, offset, data, card=0))]
-    fn set_card_memory(&mut self, region: &str, offset: u64, data: &[u8], card: usize) -> PyResult<()> {
-        let known = self.regions(card)?.into_iter().map(|(name, _, _)| name).collect::<Vec<_>>().join(", ");
+    fn set_card_memory(&self, py: Python<'_>, region: &str, offset: u64, data: &[u8], card: usize) -> PyResult<()> {
+        let mut driven = self.driven(py);
+        let known = driven.regions(card)?.into_iter().map(|(name, _, _)| name).collect::<Vec<_>>().join(", ");
         let missing = || refused(&format!("region: card {card} has no region '{region}'; it has {known}"));
-        let region = self.simulated.region_of_mut(CardIndex(card), region).ok_or_else(missing)?;
+        let region = driven.simulated.region_of_mut(CardIndex(card), region).ok_or_else(missing)?;
         fits(offset, data.len(), region.spec.len, "the end of the region")?;
         checked(offset, data.len())?;
         region.memory.write(offset, data);
@@ -251,22 +259,46 @@ impl Board {
     }
 
     /// Sets bytes of the memory for DMA, from `offset` on, at no simulated time.
-    fn set_host_memory(&mut self, offset: u64, data: &[u8]) -> PyResult<()> {
+    fn set_host_memory(&self, py: Python<'_>, offset: u64, data: &[u8]) -> PyResult<()> {
+        let mut driven = self.driven(py);
         fits(offset, data.len(), MOST_BYTES as u64, MEMORY_END)?;
-        self.simulated.memory_mut().write(offset, data);
+        driven.simulated.memory_mut().write(offset, data);
         Ok(())
     }
 
     /// Bytes of the memory for DMA, from `offset` on.
-    fn host_memory<'py>(&mut self, py: Python<'py>, offset: u64, length: usize) -> PyResult<Bound<'py, PyBytes>> {
+    fn host_memory<'py>(&self, py: Python<'py>, offset: u64, length: usize) -> PyResult<Bound<'py, PyBytes>> {
+        let mut driven = self.driven(py);
         fits(offset, length, MOST_BYTES as u64, MEMORY_END)?;
         let mut bytes = vec![0; length];
-        self.simulated.memory_mut().read(offset, &mut bytes);
+        driven.simulated.memory_mut().read(offset, &mut bytes);
         Ok(PyBytes::new(py, &bytes))
     }
 }
 
 impl Board {
+    /// The board, for this call alone; meanwhile other threads of Python run.
+    fn driven(&self, py: Python<'_>) -> MutexGuard<'_, Driven> {
+        self.0.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs some events without the interpreter's lock; a handler of a signal may call the board between two of these.
+    fn run_some(&self, py: Python<'_>, run: impl FnOnce(&mut lanemark_sim::Board) -> bool + Send) -> bool {
+        let driven = &mut *self.driven(py);
+        py.detach(|| run(&mut driven.simulated))
+    }
+}
+
+impl Driven {
+    fn regions(&self, card: usize) -> PyResult<Vec<(String, u64, u64)>> {
+        let endpoint = self.simulated.card(CardIndex(card)).ok_or_else(|| self.no_card(card))?;
+        Ok(endpoint
+            .regions
+            .iter()
+            .map(|region| (region.spec.name.clone(), region.spec.address, region.spec.len))
+            .collect())
+    }
+
     fn no_card(&self, card: usize) -> PyErr {
         refused(&format!("card: there is no card {card}; the last one is {}", self.simulated.cards().saturating_sub(1)))
     }

@@ -6,6 +6,7 @@ use lanemark_platform::{CARDS, HOSTS, PRESETS};
 use lanemark_runner::Target;
 use lanemark_units::SizeRange;
 use pyo3::prelude::*;
+use std::collections::BTreeMap;
 
 /// Name, summary, quantity and "asked by default" of each question.
 #[pyfunction]
@@ -20,9 +21,9 @@ pub fn platforms() -> [Vec<&'static str>; 3] {
     [PRESETS, HOSTS, CARDS].map(|presets| presets.iter().map(|preset| preset.name).collect())
 }
 
-/// Names of the options of a command.
+/// The options of a command by name, and whether each is a flag, without a value.
 #[pyfunction]
-pub fn option_names(command: &str) -> Vec<String> {
+pub fn option_names(command: &str) -> BTreeMap<String, bool> {
     lanemark_cli::options::names(command)
 }
 

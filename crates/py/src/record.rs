@@ -18,35 +18,37 @@ pub struct Record(pub lanemark_record::Record);
 impl Record {
     /// Reads a record file.
     #[staticmethod]
-    fn read(path: PathBuf) -> PyResult<Record> {
-        let usage = |text: String| raised(Kind::Usage, &text);
-        let bytes = lanemark_runner::read_file(&path, LONGEST)
-            .map_err(|error| usage(format!("reading {}: {error}", path.display())))?;
-        let record = file::from_bytes(&bytes, &path).map_err(|error| usage(error.to_string()))?;
-        record.refuse_impossible(&path).map_err(usage)?;
-        Ok(Record(record))
+    fn read(py: Python<'_>, path: PathBuf) -> PyResult<Record> {
+        let read = or_left(py, move || {
+            let bytes = lanemark_runner::read_file(&path, LONGEST)
+                .map_err(|error| format!("reading {}: {error}", path.display()))?;
+            let record = file::from_bytes(&bytes, &path).map_err(|error| error.to_string())?;
+            record.refuse_impossible(&path)?;
+            Ok(Record(record))
+        })?;
+        read.map_err(|text: String| raised(Kind::Usage, &text))
     }
 
     /// Reads the JSON of a record.
     #[staticmethod]
-    fn from_json(json: &str) -> PyResult<Record> {
-        let read = file::from_bytes(json.as_bytes(), Path::new("record"));
+    fn from_json(py: Python<'_>, json: &str) -> PyResult<Record> {
+        let read = py.detach(|| file::from_bytes(json.as_bytes(), Path::new("record")));
         read.map(Record).map_err(|error| raised(Kind::Usage, &error.to_string()))
     }
 
     /// Writes a record file, completely or not at all.
-    fn write(&self, path: PathBuf) -> PyResult<()> {
-        file::write(&self.0, &path).map_err(|error| raised(Kind::Usage, &error.to_string()))
+    fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| file::write(&self.0, &path)).map_err(|error| raised(Kind::Usage, &error.to_string()))
     }
 
-    fn json(&self) -> String {
-        file::to_json(&self.0)
+    fn json(&self, py: Python<'_>) -> String {
+        py.detach(|| file::to_json(&self.0))
     }
 
     /// The tables of the command, for a terminal of this width.
     #[pyo3(signature = (width=None))]
-    fn text(&self, width: Option<u16>) -> String {
-        lanemark_report::tables(&self.0, width)
+    fn text(&self, py: Python<'_>, width: Option<u16>) -> String {
+        py.detach(|| lanemark_report::tables(&self.0, width))
     }
 
     /// The HTML report.
@@ -62,12 +64,12 @@ impl Record {
     }
 
     /// One row per answer.
-    fn table(&self) -> Table {
-        Table(answers_table(&self.0))
+    fn table(&self, py: Python<'_>) -> Table {
+        Table(py.detach(|| answers_table(&self.0)))
     }
 
     /// One row per sample.
-    fn samples(&self) -> Table {
-        Table(samples_table(&self.0))
+    fn samples(&self, py: Python<'_>) -> Table {
+        Table(py.detach(|| samples_table(&self.0)))
     }
 }

@@ -6,6 +6,7 @@ use crate::wait::{interruptible, or_left};
 use lanemark_record::{RecordError, SweepRow, SweepTableBuilder, read_sweep_log};
 use lanemark_sweep::Space;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,11 +39,6 @@ impl Points {
         self.0.by().name()
     }
 
-    /// Key of a point, by which a log knows it.
-    fn key(&self, index: u64) -> Option<String> {
-        self.0.key(index).map(|key| format!("{key:032x}"))
-    }
-
     /// Rows of these points, as lines of a log.
     fn rows(&self, py: Python<'_>, indices: Vec<u64>) -> PyResult<Vec<String>> {
         let points = Arc::clone(&self.0);
@@ -64,30 +60,41 @@ pub struct SweepLog(Mutex<Option<lanemark_record::SweepLog>>);
 impl SweepLog {
     /// Opens the log of this path, or creates it.
     #[new]
-    fn new(path: PathBuf) -> PyResult<SweepLog> {
-        let log = lanemark_record::SweepLog::open(&path).map_err(|error| usage(&error))?;
-        Ok(SweepLog(Mutex::new(Some(log))))
+    fn new(py: Python<'_>, path: PathBuf) -> PyResult<SweepLog> {
+        let log = or_left(py, move || lanemark_record::SweepLog::open(&path))?;
+        Ok(SweepLog(Mutex::new(Some(log.map_err(|error| usage(&error))?))))
     }
 
-    /// Keys of the points in the log.
-    fn keys(&self) -> HashSet<String> {
-        let log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        log.iter().flat_map(lanemark_record::SweepLog::done).map(|key| format!("{key:032x}")).collect()
+    /// Numbers of the points that are not in the log, each as 8 bytes in the order of this machine.
+    fn left<'py>(&self, py: Python<'py>, points: &Points) -> Bound<'py, PyBytes> {
+        let points = Arc::clone(&points.0);
+        let left: Vec<u8> = py.detach(|| {
+            let log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_done = |key: u128| log.as_ref().is_some_and(|log| log.done().contains(&key));
+            let left = (0..points.len()).filter(|index| points.key(*index).is_some_and(|key| !is_done(key)));
+            left.flat_map(u64::to_ne_bytes).collect()
+        });
+        PyBytes::new(py, &left)
     }
 
     /// Appends rows, as lines.
-    fn append(&self, rows: Vec<String>) -> PyResult<()> {
-        let rows: Result<Vec<SweepRow>, _> = rows.iter().map(|row| serde_json::from_str(row)).collect();
-        let rows = rows.map_err(|error| usage(&error))?;
-        let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(log) = log.as_mut() else { return Err(raised(Kind::Usage, "the log is closed")) };
-        log.append(&rows).map_err(|error: RecordError| usage(&error))
+    fn append(&self, py: Python<'_>, rows: Vec<String>) -> PyResult<()> {
+        py.detach(|| {
+            let rows: Result<Vec<SweepRow>, _> = rows.iter().map(|row| serde_json::from_str(row)).collect();
+            let rows = rows.map_err(|error| usage(&error))?;
+            let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(log) = log.as_mut() else { return Err(raised(Kind::Usage, "the log is closed")) };
+            log.append(&rows).map_err(|error: RecordError| usage(&error))
+        })
     }
 
     /// Writes all lines to the disk and closes the log.
-    fn close(&self) -> PyResult<()> {
-        let log = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        log.map_or(Ok(()), |log| log.sync()).map_err(|error| usage(&error))
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let synced = py.detach(|| {
+            let log = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+            log.map_or(Ok(()), |log| log.sync())
+        });
+        synced.map_err(|error| usage(&error))
     }
 }
 
@@ -106,7 +113,7 @@ pub fn sweep_table(py: Python<'_>, path: PathBuf, points: Option<PyRef<'_, Point
             }
         });
         read.map_err(|error| usage(&error))?;
-        let table = table.finish();
-        Ok((Table(table.table().clone()), table.axes().to_vec()))
+        let (table, axes) = table.finish().into_parts();
+        Ok((Table(table), axes))
     })?
 }

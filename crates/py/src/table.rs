@@ -64,27 +64,25 @@ impl Table {
 
     /// Values of a column; None if there is no such column.
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
-        let Some(column) = self.0.column(name) else { return Ok(None) };
-        let values = (0..self.0.rows()).map(|row| {
-            Ok(match column.cell(row) {
-                Cell::Absent => py.None().into_bound(py),
-                Cell::Text(text) => text.into_pyobject(py)?.into_any(),
-                Cell::Whole(whole) => whole.into_pyobject(py)?.into_any(),
-                Cell::Number(number) => number.into_pyobject(py)?.into_any(),
-            })
-        });
-        values.collect::<PyResult<_>>().map(Some)
+        let column = self.0.column(name);
+        column.map(|column| values(py, column, self.0.rows())).transpose()
+    }
+
+    /// The columns that have a value, each with its values in the first rows, at most `most`.
+    fn head<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Vec<(&str, Vec<Bound<'py, PyAny>>)>> {
+        let columns = self.0.columns().iter().filter(|column| !column.is_empty());
+        columns.map(|column| Ok((column.name.as_str(), values(py, column, most.min(self.0.rows()))?))).collect()
     }
 
     /// The table as CSV.
-    fn csv(&self) -> PyResult<String> {
-        let bytes = self.0.csv()?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    fn csv(&self, py: Python<'_>) -> PyResult<String> {
+        let text = py.detach(|| self.0.csv().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
+        Ok(text?)
     }
 
     /// The table as the bytes of a Parquet file.
-    fn parquet(&self) -> PyResult<Vec<u8>> {
-        self.0.parquet("lanemark").map_err(|error| bug(&error.to_string()))
+    fn parquet(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
+        py.detach(|| self.0.parquet("lanemark")).map_err(|error| bug(&error.to_string()))
     }
 
     /// The columns as a capsule called `arrow_schema`.
@@ -108,6 +106,19 @@ impl Table {
         let batches = RecordBatchIterator::new([Ok(batch)], schema);
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), c"arrow_array_stream")
     }
+}
+
+/// Values of a column in its first rows.
+fn values<'py>(py: Python<'py>, column: &Column, rows: usize) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let cells = (0..rows).map(|row| {
+        Ok(match column.cell(row) {
+            Cell::Absent => py.None().into_bound(py),
+            Cell::Text(text) => text.into_pyobject(py)?.into_any(),
+            Cell::Whole(whole) => whole.into_pyobject(py)?.into_any(),
+            Cell::Number(number) => number.into_pyobject(py)?.into_any(),
+        })
+    });
+    cells.collect()
 }
 
 /// Values of a column; None where there is none.

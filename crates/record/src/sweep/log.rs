@@ -65,13 +65,13 @@ impl SweepLog {
         Ok(SweepLog { file, path: path.to_owned(), len, done, without_figure })
     }
 
-    /// The keys of all points in the log when it was opened.
+    /// The keys of all points in the log.
     #[must_use]
     pub fn done(&self) -> &HashSet<u128> {
         &self.done
     }
 
-    /// The keys of those points that have no figure, but the reason.
+    /// The keys of those points that had no figure, but the reason, when the log was opened.
     #[must_use]
     pub fn without_figure(&self) -> &HashSet<u128> {
         &self.without_figure
@@ -100,6 +100,7 @@ impl SweepLog {
         match self.file.write_all(&lines) {
             Ok(()) => {
                 self.len += lines.len() as u64;
+                self.done.extend(rows.iter().filter_map(|row| key(&row.key)));
                 Ok(())
             }
             Err(source) => {

@@ -20,7 +20,6 @@ pub struct SweepTable {
 #[derive(Clone, Debug, Default)]
 pub struct SweepTableBuilder {
     rows: usize,
-    seen: HashSet<String>,
     varied: BTreeMap<String, Words>,
     options: BTreeMap<String, Words>,
     texts: [Words; 10],
@@ -54,11 +53,8 @@ const NUMBERS: [&str; 7] = [
 ];
 
 impl SweepTableBuilder {
-    /// Adds a row. A row with the key of an earlier one is ignored.
+    /// Adds a row, which has the key of no earlier one: [`read_sweep_log`](crate::read_sweep_log) passes each point once.
     pub fn push(&mut self, row: &SweepRow) {
-        if !self.seen.insert(row.key.clone()) {
-            return;
-        }
         let at = self.rows;
         for (key, value) in &row.varied {
             self.varied.entry(key.clone()).or_default().set(at, value);
@@ -126,7 +122,8 @@ impl SweepTableBuilder {
         columns.extend(numbers);
         columns.extend(trailing);
         let order = order(&columns[..sorted_by], rows);
-        let columns = columns.iter().map(|column| column.reordered(&order)).collect();
+        // Each column is freed when it was sorted: a table of a million rows is large.
+        let columns = columns.into_iter().map(|column| column.reordered(&order)).collect();
         SweepTable { table: Table { rows, columns }, axes: axis_names }
     }
 }
@@ -147,12 +144,18 @@ fn order(columns: &[Column], rows: usize) -> Vec<u32> {
 }
 
 impl SweepTable {
-    /// The table of these rows.
+    /// The table of these rows; a row with the key of an earlier one is ignored.
     #[must_use]
     pub fn of<'a>(rows: impl IntoIterator<Item = &'a SweepRow>) -> SweepTable {
-        let mut table = SweepTableBuilder::default();
-        rows.into_iter().for_each(|row| table.push(row));
+        let (mut table, mut seen) = (SweepTableBuilder::default(), HashSet::new());
+        rows.into_iter().filter(|row| seen.insert(row.key.as_str())).for_each(|row| table.push(row));
         table.finish()
+    }
+
+    /// The rows and columns, and the names of the columns of changed keys and of options.
+    #[must_use]
+    pub fn into_parts(self) -> (Table, Vec<String>) {
+        (self.table, self.axes)
     }
 
     /// The rows and columns, for files and other tools.

@@ -77,7 +77,8 @@ impl Column {
     }
 
     /// Whether no row has a value.
-    pub(crate) fn is_empty(&self) -> bool {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         match &self.values {
             Values::Text { words, .. } => words.is_empty(),
             Values::Whole(cells) => cells.iter().all(Option::is_none),
