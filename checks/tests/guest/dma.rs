@@ -1,10 +1,9 @@
 //! DMA by the engine of a device, through VFIO and the IOMMU of the guest.
 
-use crate::guest::{Guest, Hardware, KERNEL};
+use crate::guest::{Guest, Guests, Hardware, KERNEL, Lent};
 use lanemark_checks::{lanemark, root};
 use serde_json::{Value, json};
 use std::fs;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Devices of the guest for DMA:
 ///
@@ -32,17 +31,15 @@ const DEVICES: &[&str] = &[
 /// The first edu.
 const EDU: &str = "0000:00:05.0";
 
-/// The guest that the tests of DMA share, one test at a time.
-pub fn shared() -> MutexGuard<'static, Guest> {
-    static GUEST: OnceLock<Mutex<Guest>> = OnceLock::new();
-    let guest = GUEST.get_or_init(|| {
+/// A guest that the tests of DMA share.
+pub fn shared() -> Lent<'static> {
+    static GUESTS: Guests = Guests::new(|| {
         let hardware = Hardware { packages: KERNEL, devices: DEVICES, kernel: "" };
-        Mutex::new(Guest::boot(&hardware, &[lanemark()], |folder| {
+        Guest::boot(&hardware, &[lanemark()], |folder| {
             fs::write(folder.join("storage"), vec![0xa7; 1 << 20]).unwrap();
-        }))
+        })
     });
-    // A failed test leaves the guest usable.
-    guest.lock().unwrap_or_else(PoisonError::into_inner)
+    GUESTS.lend()
 }
 
 /// A bench of a card that is bound for it, which must succeed: its record.

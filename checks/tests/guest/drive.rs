@@ -1,11 +1,10 @@
 //! An NVMe drive behind VFIO: reads by its own queues, compared with the image behind it.
 
-use crate::guest::{Guest, Hardware, KERNEL};
+use crate::guest::{Guest, Guests, Hardware, KERNEL, Lent};
 use lanemark_checks::lanemark;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Devices of the guest for drives:
 ///
@@ -39,20 +38,18 @@ fn image(bytes: usize) -> Vec<u8> {
 
 const IMAGE: usize = 8 << 20;
 
-/// The guest that the tests of drives share, one test at a time.
-fn shared() -> MutexGuard<'static, Guest> {
-    static GUEST: OnceLock<Mutex<Guest>> = OnceLock::new();
-    let guest = GUEST.get_or_init(|| {
+/// A guest that the tests of drives share.
+fn shared() -> Lent<'static> {
+    static GUESTS: Guests = Guests::new(|| {
         let hardware = Hardware { packages: KERNEL, devices: DEVICES, kernel: "" };
         let programs = [lanemark(), Path::new(env!("CARGO_BIN_EXE_read-drive"))];
-        Mutex::new(Guest::boot(&hardware, &programs, |folder| {
+        Guest::boot(&hardware, &programs, |folder| {
             fs::write(folder.join("image"), image(IMAGE)).unwrap();
             fs::write(folder.join("small"), image(1 << 20)).unwrap();
             fs::write(folder.join("metadata"), image(1 << 20)).unwrap();
-        }))
+        })
     });
-    // A failed test leaves the guest usable.
-    guest.lock().unwrap_or_else(PoisonError::into_inner)
+    GUESTS.lend()
 }
 
 /// Whether a function may be bus master, and its driver.

@@ -6,9 +6,11 @@ use lanemark_checks::root;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::ops::{Deref, DerefMut};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Time limit of a boot, which takes three seconds on an idle machine.
@@ -225,6 +227,56 @@ impl Drop for Guest {
     fn drop(&mut self) {
         drop(self.emulator.stdin.take());
         let _ = self.emulator.wait();
+    }
+}
+
+/// Guests of one kind, which tests share: each is lent to one test at a time. As many boot as tests want one at once.
+pub struct Guests {
+    boot: fn() -> Guest,
+    free: Mutex<Vec<Guest>>,
+}
+
+/// A guest that is lent to a test.
+pub struct Lent<'a> {
+    guests: &'a Guests,
+    guest: Option<Guest>,
+}
+
+impl Guests {
+    /// Guests that `boot` starts.
+    pub const fn new(boot: fn() -> Guest) -> Guests {
+        Guests { boot, free: Mutex::new(Vec::new()) }
+    }
+
+    /// A guest that no other test has.
+    pub fn lend(&self) -> Lent<'_> {
+        let free = self.free().pop();
+        Lent { guests: self, guest: Some(free.unwrap_or_else(|| (self.boot)())) }
+    }
+
+    fn free(&self) -> MutexGuard<'_, Vec<Guest>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Deref for Lent<'_> {
+    type Target = Guest;
+
+    fn deref(&self) -> &Guest {
+        self.guest.as_ref().unwrap()
+    }
+}
+
+impl DerefMut for Lent<'_> {
+    fn deref_mut(&mut self) -> &mut Guest {
+        self.guest.as_mut().unwrap()
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        // A failed test leaves the guest usable.
+        self.guests.free().extend(self.guest.take());
     }
 }
 

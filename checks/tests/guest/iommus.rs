@@ -1,10 +1,9 @@
 //! Other IOMMUs than VT-d with caching mode, which the other tests have.
 
-use crate::guest::{Guest, Hardware, KERNEL_WITH_VIRTIO_IOMMU};
+use crate::guest::{Guest, Guests, Hardware, KERNEL_WITH_VIRTIO_IOMMU, Lent};
 use lanemark_checks::lanemark;
 use serde_json::Value;
 use std::fs;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Devices behind each IOMMU:
 ///
@@ -36,10 +35,9 @@ fn boot(iommu: &str) -> Guest {
     Guest::boot(&hardware, &[lanemark()], |folder| fs::write(folder.join("medium"), vec![0xa7; 1 << 20]).unwrap())
 }
 
-/// The guest with virtio-iommu.
-fn with_virtio_iommu() -> MutexGuard<'static, Guest> {
-    static GUEST: OnceLock<Mutex<Guest>> = OnceLock::new();
-    let guest = GUEST.get_or_init(|| {
+/// A guest with virtio-iommu.
+fn with_virtio_iommu() -> Lent<'static> {
+    static GUESTS: Guests = Guests::new(|| {
         let mut guest = boot("-device virtio-iommu-pci,addr=0x5");
         // This kernel creates the group of a device when it first looks for its driver.
         for card in [EDU, WRONG] {
@@ -48,10 +46,9 @@ fn with_virtio_iommu() -> MutexGuard<'static, Guest> {
                  echo {card} >drivers/vfio-pci/unbind; echo >devices/{card}/driver_override"
             ));
         }
-        Mutex::new(guest)
+        guest
     });
-    // A failed test leaves the guest usable.
-    let mut guest = guest.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut guest = GUESTS.lend();
     guest.expect(&format!("echo 1 >{UNSAFE_INTERRUPTS}"));
     guest
 }

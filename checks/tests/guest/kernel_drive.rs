@@ -1,12 +1,12 @@
 //! A namespace of an NVMe drive, read through the kernel's driver.
 
-use crate::guest::{Guest, Hardware, KERNEL};
+use crate::guest::{Guest, Guests, Hardware, KERNEL, Lent};
 use lanemark_checks::{lanemark, root};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 /// Devices of the guest: a drive of 8 MiB in a hot-plug slot, the file `image` on the outside. Its namespace is `ng0n1`.
 const DEVICES: &[&str] = &[
@@ -43,11 +43,10 @@ fn boot() -> Guest {
     Guest::boot(&hardware, &programs, |folder| fs::write(folder.join("image"), image()).unwrap())
 }
 
-/// The guest that these tests share, one test at a time.
-fn shared() -> MutexGuard<'static, Guest> {
-    static GUEST: OnceLock<Mutex<Guest>> = OnceLock::new();
-    // A failed test leaves the guest usable.
-    GUEST.get_or_init(|| Mutex::new(boot())).lock().unwrap_or_else(PoisonError::into_inner)
+/// A guest that these tests share.
+fn shared() -> Lent<'static> {
+    static GUESTS: Guests = Guests::new(boot);
+    GUESTS.lend()
 }
 
 /// A bench of the drive, which must succeed: its record.

@@ -24,13 +24,13 @@ mod storage;
 mod topology;
 mod vfio;
 
-use guest::{Guest, Hardware, KERNEL};
+use guest::{Guest, Guests, Hardware, KERNEL, Lent};
 use lanemark_checks::trials::{Available, run};
 use lanemark_checks::{compile_c_example, lanemark, library, trials};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 fn main() -> ExitCode {
     let kernel = Available::unless("LANEMARK_SKIPPED_QEMU");
@@ -160,12 +160,10 @@ const DEVICES: &[&str] = &[
     "-device nvme,addr=0x7,serial=none,drive=medium",
 ];
 
-/// The guest shared by most tests, one test at a time.
-fn shared() -> MutexGuard<'static, Guest> {
-    static GUEST: OnceLock<Mutex<Guest>> = OnceLock::new();
-    let guest = GUEST.get_or_init(|| Mutex::new(boot("")));
-    // A failed test leaves the guest usable.
-    guest.lock().unwrap_or_else(PoisonError::into_inner)
+/// A guest that most tests share.
+fn shared() -> Lent<'static> {
+    static GUESTS: Guests = Guests::new(|| boot(""));
+    GUESTS.lend()
 }
 
 fn boot(kernel: &str) -> Guest {
