@@ -110,3 +110,12 @@ def test_a_name_that_is_not_utf_8_is_refused_with_its_argument(tmp_path):
 def test_a_trace_takes_a_question_of_the_list():
     (question,) = [one for one in lanemark.questions() if one.name == "dma_read_latency"]
     assert len(lanemark.trace("card-gen5-x16", question, sizes=64, iterations=1).table) > 0
+
+
+def test_an_option_that_leaves_no_case_is_named():
+    with pytest.raises(lanemark.AbsentError, match="^window applies to DMA"):
+        lanemark.predict("card-gen5-x16", "mmio_read_latency", window="1M")
+    with pytest.raises(lanemark.AbsentError, match="^the question has no case with this access: omit it"):
+        lanemark.predict("card-gen5-x16", "dma_read_latency", access=8)
+    with pytest.raises(lanemark.UsageError, match="'channels <COUNT>': use a whole number from 1 to 64"):
+        lanemark.predict("card-gen5-x16", "dma_read_bandwidth", channels="many")

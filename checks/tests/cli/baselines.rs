@@ -32,7 +32,7 @@ fn independent_runs_are_written_to_a_new_folder_and_their_variation_is_shown() {
 fn several_runs_that_make_no_sense_are_refused() {
     let folder = Folder::with(&[("file", b"")]);
     for (arguments, reason) in [
-        (saved(&["--repeat", "0"]), "0 is not in 1..=1000"),
+        (saved(&["--repeat", "0"]), "use a whole number from 1 to 1000"),
         (saved(&["--repeat", "-1"]), "invalid value '-1'"),
         (saved(&["--repeat", "1000000000000"]), "invalid value"),
         (saved(&["--repeat", "2", "--html", "x.html"]), "--html is about one record"),

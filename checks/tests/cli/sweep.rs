@@ -125,7 +125,7 @@ fn bad_spaces_and_logs_are_refused_by_name() {
         (&["sweep", "a.toml", "--log", "log.jsonl"], "log.jsonl: line 1, column 1: this is not a line of a log"),
         (&["sweep", "a.toml", "--log", "fifo"], "it is a pipe"),
         (&["sweep", "a.toml", "--log", "a.toml"], "a.toml would overwrite a.toml"),
-        (&["sweep", "a.toml", "--threads", "0"], "0 is not in 1..=1024"),
+        (&["sweep", "a.toml", "--threads", "0"], "use a whole number from 1 to 1024"),
         (&["sweep", "--log", "none.jsonl", "--csv", "a.csv"], "opening the log none.jsonl: No such file"),
         (&["sweep", "--log", "none.jsonl"], "sweep writes tables and pictures of a log"),
     ] {

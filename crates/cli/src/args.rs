@@ -16,7 +16,10 @@ use lanemark_record::recovery::StepKind;
 use lanemark_record::{CacheState, Socket};
 use lanemark_sweep::Settings;
 use lanemark_units::{MemoryType, Rate, SizeRange, Ticks, parse_size};
+use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// Measures, models and simulates how a CPU talks to an accelerator over PCIe.
 ///
@@ -205,7 +208,7 @@ pub struct BenchArgs {
     pub setpci: Vec<ConfigWrite>,
     /// Iterations per sample on simulated platforms; steady state is fast-forwarded, and the answer contains the number of skipped
     /// iterations [default: chosen by the question]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000), allow_negative_numbers = true)]
+    #[arg(long, value_name = "COUNT", value_parser = count(1..=1_000_000_000_u64), allow_negative_numbers = true)]
     pub iterations: Option<u64>,
     /// Simulate every transfer; disable steady-state fast-forward (same results, slower)
     #[arg(long)]
@@ -228,7 +231,7 @@ pub struct BenchArgs {
     pub record: Option<PathBuf>,
     /// Measure in this many independent runs, each in a process of its own with newly opened targets; --record then names a new
     /// folder, and the table shows the variation between the runs
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
+    #[arg(long, value_name = "COUNT", value_parser = count(1..=1000_u32), allow_negative_numbers = true)]
     pub repeat: Option<u32>,
     /// Save the records as a baseline of this name, for 'lanemark compare --baseline NAME'; an older one of this name is replaced
     #[arg(long, value_name = "NAME")]
@@ -291,7 +294,7 @@ pub struct AxisArgs {
     #[arg(long, value_name = "SIZE", value_parser = stride, allow_negative_numbers = true)]
     pub stride: Option<u64>,
     /// Outstanding DMA transfers per channel, at most; a transfer may be several read requests; for a drive: commands [default: as many as tags or queues allow]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=65536), allow_negative_numbers = true)]
+    #[arg(long, value_name = "COUNT", value_parser = count(1..=65536_u32), allow_negative_numbers = true)]
     pub outstanding: Option<u32>,
     /// Initial cache state of the host buffer: cold, host-warm (written by a core) or device-warm (written by DMA) [default: host-warm]
     #[arg(long, value_name = "STATE", value_parser = cache_state)]
@@ -300,7 +303,7 @@ pub struct AxisArgs {
     #[arg(long, value_name = "SOCKET", value_parser = socket)]
     pub socket: Option<Socket>,
     /// DMA channels per card; transfers are distributed round-robin, driver calls come from one thread per channel [default: 1]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=64), allow_negative_numbers = true)]
+    #[arg(long, value_name = "COUNT", value_parser = count(1..=64_u32), allow_negative_numbers = true)]
     pub channels: Option<u32>,
     /// Sparse matrix for spmv: a Matrix Market file, or poisson:SIDE, random:ROWSxEACH, powerlaw:ROWSxEACH; repeatable
     /// [default: poisson:256]
@@ -331,7 +334,7 @@ pub struct TraceArgs {
     #[arg(long, value_name = "FAULT", value_delimiter = ',')]
     pub fault: Vec<Fault>,
     /// Iterations; for DMA, transfers [default: as many as move 4K, at most 8]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000), allow_negative_numbers = true)]
+    #[arg(long, value_name = "COUNT", value_parser = count(1..=1_000_000_u64), allow_negative_numbers = true)]
     pub iterations: Option<u64>,
     /// Link whose TLPs are shown, by the slot or switch below it [default: all; for .pcapng the link of the card]
     #[arg(long, value_name = "NAME")]
@@ -438,7 +441,7 @@ pub struct CompareArgs {
     #[arg(long, value_name = "FOLDER", requires = "to_corpus")]
     pub corpus: Option<PathBuf>,
     /// With --to-corpus: number of machines in the table [default: 5]
-    #[arg(long, value_name = "COUNT", requires = "to_corpus", value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
+    #[arg(long, value_name = "COUNT", requires = "to_corpus", value_parser = count(1..=1000_u32), allow_negative_numbers = true)]
     pub nearest: Option<u32>,
     /// Smallest change of interest, in percent of the time: smaller ones are no difference [default: 2; simulations: 0]
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
@@ -513,6 +516,16 @@ fn fence(text: &str) -> Result<MaybeFence, String> {
 
 /// Bytes of a page; DMA requests are split at page boundaries.
 const PAGE: u64 = 4096;
+
+/// A parser of numbers of things: whole numbers in `range`.
+fn count<T: FromStr + PartialOrd + fmt::Display + Clone + Send + Sync + 'static>(
+    range: RangeInclusive<T>,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| format!("use a whole number from {} to {}", range.start(), range.end()))
+    }
+}
 
 fn window(text: &str) -> Result<u64, String> {
     match parse_size(text) {
@@ -776,7 +789,7 @@ pub struct RecoverArgs {
     #[arg(long, value_name = "COMMAND")]
     pub program: Option<String>,
     /// Number of times the card is programmed
-    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10), allow_negative_numbers = true)]
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = count(1..=10_u32), allow_negative_numbers = true)]
     pub times: u32,
     /// Skip a step, to see its effect; repeatable
     #[arg(long, value_name = "STEP", value_delimiter = ',', requires = "on", conflicts_with = "dry_run")]
@@ -884,7 +897,7 @@ pub struct AdviseCopyArgs {
     #[arg(long, value_name = "SIZES", allow_negative_numbers = true)]
     pub sizes: SizeRange,
     /// Number of pieces to copy, or a list of them, such as 1,8,200; each is combined with each size
-    #[arg(long, value_name = "COUNTS", value_delimiter = ',', required = true, value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',', required = true, value_parser = count(1..=u32::MAX), allow_negative_numbers = true)]
     pub count: Vec<u32>,
     /// Direction of the copies [default: both]
     #[arg(long, value_name = "DIRECTION")]
@@ -969,7 +982,7 @@ pub struct SweepArgs {
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
     /// Number of threads [default: one per core]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024), allow_negative_numbers = true)]
+    #[arg(long, value_name = "COUNT", value_parser = count(1..=1024_u16), allow_negative_numbers = true)]
     pub threads: Option<u16>,
     /// Print the number of points and the first ones, without running any
     #[arg(long, requires = "space", conflicts_with_all = ["csv", "json_lines", "parquet", "lines", "heat_map", "pareto", "tornado"])]

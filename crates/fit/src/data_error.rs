@@ -35,7 +35,10 @@ pub enum FitDataError {
         key: String,
     },
     /// A platform file without unknown numbers.
-    #[error("{platform} has no unknown number: name those to fit with --parameter KEY")]
+    #[error(
+        "{platform} has no unknown number: write {{ unknown = \"reason\" }} for those to fit in its file; on the command line, \
+         --parameter KEY names them, too"
+    )]
     NothingUnknown {
         /// Name of the platform.
         platform: String,

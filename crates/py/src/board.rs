@@ -169,7 +169,15 @@ impl Board {
     /// Reads from a card at `at_ns` at the earliest, as its own engine does: TLPs of at most `Max_Read_Request_Size`. The
     /// completed read has this tag.
     #[pyo3(signature = (address, length, tag=0, card=0, at_ns=0.0))]
-    fn card_read(&self, py: Python<'_>, address: u64, length: usize, tag: u64, card: usize, at_ns: f64) -> PyResult<()> {
+    fn card_read(
+        &self,
+        py: Python<'_>,
+        address: u64,
+        length: usize,
+        tag: u64,
+        card: usize,
+        at_ns: f64,
+    ) -> PyResult<()> {
         let mut driven = self.driven(py);
         let (at, address) = (time("at_ns", at_ns)?, checked(address, length)?);
         if driven.simulated.card(CardIndex(card)).is_none() {

@@ -71,7 +71,7 @@ pub fn platform(error: &PlatformError) -> PyErr {
 pub fn run(error: &RunError) -> PyErr {
     match error {
         RunError::Platform(error) | RunError::With(error) | RunError::Fault(error) => platform(error),
-        error => raised(kind(error.class()), &error.to_string()),
+        error => raised(kind(error.class()), &as_arguments(&error.to_string())),
     }
 }
 

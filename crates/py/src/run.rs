@@ -1,6 +1,6 @@
 //! `bench`, `simulate` and `predict` for Python.
 
-use crate::error::{self, made};
+use crate::error::{self, as_arguments, made};
 use crate::platform::Platform;
 use crate::record::Record;
 use crate::wait::{Step, Steps, interruptible};
@@ -68,7 +68,7 @@ pub fn run(
         Some(problem) => {
             let class =
                 if matches!(problem.class(), lanemark_runner::Class::Absent) { "AbsentError" } else { "FailedError" };
-            Err(ended(py, class, &problem.to_string(), record, None))
+            Err(ended(py, class, &as_arguments(&problem.to_string()), record, None))
         }
     }
 }

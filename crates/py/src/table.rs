@@ -18,6 +18,9 @@ const NUMBER: &str = "number";
 /// A pickled column: name, kind of values, and values.
 type Packed<'py> = (String, &'static str, Vec<Bound<'py, PyAny>>);
 
+/// Name of a column, and its first values.
+type Head<'name, 'py> = (&'name str, Vec<Bound<'py, PyAny>>);
+
 /// A table of results.
 #[pyclass(module = "lanemark._lanemark", frozen)]
 pub struct Table(pub lanemark_record::Table);
@@ -69,7 +72,7 @@ impl Table {
     }
 
     /// The columns that have a value, each with its values in the first rows, at most `most`.
-    fn head<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Vec<(&str, Vec<Bound<'py, PyAny>>)>> {
+    fn head<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Vec<Head<'_, 'py>>> {
         let columns = self.0.columns().iter().filter(|column| !column.is_empty());
         columns.map(|column| Ok((column.name.as_str(), values(py, column, most.min(self.0.rows()))?))).collect()
     }

@@ -126,11 +126,36 @@ fn inapplicable(question: &Question, facts: &Facts, axes: &Axes) -> String {
         return format!("{apply} to DMA");
     }
     if *axes == Axes::default() {
-        "the target lacks the region, driver or instruction that the question needs".to_owned()
-    } else {
-        "the selection matches no case: the question has no such sizes, memory types, instructions, region or flows"
-            .to_owned()
+        return "the target lacks the region, driver or instruction that the question needs".to_owned();
     }
+    match refusing(question, facts, axes) {
+        Some(option) => format!("the question has no case with this {option}: omit it, or give other values"),
+        None => "the selection matches no case: the question has no such sizes, memory types, instructions, region or flows"
+            .to_owned(),
+    }
+}
+
+/// An option, and what omits it.
+type Omission = (&'static str, fn(&mut Axes));
+
+/// The option without which the question has cases, if it is one alone.
+fn refusing(question: &Question, facts: &Facts, axes: &Axes) -> Option<&'static str> {
+    let without: [Omission; 8] = [
+        ("--sizes", |axes| axes.sizes = None),
+        ("--memory-type", |axes| axes.memory_types = None),
+        ("--access", |axes| axes.accesses = None),
+        ("--fence", |axes| axes.fences = None),
+        ("--align", |axes| axes.alignments = None),
+        ("--region", |axes| axes.region = None),
+        ("--flows", |axes| axes.flows = None),
+        ("--matrix", |axes| axes.matrices = None),
+    ];
+    let has_cases = |(_, omit): &Omission| {
+        let mut fewer = axes.clone();
+        omit(&mut fewer);
+        fewer != *axes && !(question.cases)(facts, &fewer).is_empty()
+    };
+    without.iter().find(|one| has_cases(one)).map(|(option, _)| *option)
 }
 
 /// The given ones of `options` and the verb, such as `--window and --stride apply`; `None` if none is given.

@@ -4,9 +4,9 @@ use crate::critical_path;
 use crate::device::atc;
 use crate::device::dma_engine::{self, DmaEngine};
 use crate::device::endpoint::{self, Endpoint};
+use crate::device::job::{RequestLimit, RequestLimits};
 use crate::device::kernels::{self, Kernels};
 use crate::device::region::{self, RegionSpec};
-use crate::device::job::{RequestLimit, RequestLimits};
 use crate::device::{fifo, interconnect, registers};
 use crate::fabric::credit::{Credits, Pool};
 use crate::fabric::dllp::Skp;
@@ -347,7 +347,10 @@ impl Builder<'_> {
                 requester: card.requester(),
                 tags: dma.tags.value as u16,
                 requests: RequestLimits {
-                    read: limit(dma.read_bytes.value.min(platform.link.mrrs_bytes.value), dma.read_boundary_bytes.value),
+                    read: limit(
+                        dma.read_bytes.value.min(platform.link.mrrs_bytes.value),
+                        dma.read_boundary_bytes.value,
+                    ),
                     write: limit(dma.write_bytes.value.min(mps_bytes), dma.write_boundary_bytes.value),
                 },
                 beat_bytes: dma.beat_bytes.value,

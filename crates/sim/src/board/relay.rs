@@ -23,7 +23,8 @@ impl Board {
             let is_whole = relay.is_stored && place == last;
             let engine = self.endpoints.engine_mut(card).ok_or("its card has no DMA engine")?;
             // The engine waits for a full TLP, or for a whole transfer.
-            let few_bytes = u64::from(engine.request_limits().write.most_bytes).max(if is_whole { relay.bytes } else { 0 });
+            let few_bytes =
+                u64::from(engine.request_limits().write.most_bytes).max(if is_whole { relay.bytes } else { 0 });
             engine.queues.as_mut().ok_or("its card has no queues")?.join(mode, few_bytes);
             let job = self.endpoints.job(self.memory.address, writes, passes, first_pass)?;
             self.endpoints.start(&mut self.events, card, WRITING, |engine, now| {
