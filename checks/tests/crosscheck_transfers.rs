@@ -8,8 +8,8 @@ mod random_platform;
 
 use lanemark_checks::on_all_cores;
 use lanemark_machine::{
-    Access, Completion, Descriptors, DmaCall, EngineJob, Machine, Partner, Pattern, Plan, Relay, Samples, Share, Span,
-    Step, Stream, Transfer, Verb, Width, Window, Work, WriteRead,
+    Access, Completion, Descriptors, DmaCall, EngineJob, Machine, OnChannels, Partner, Pattern, Plan, Relay, Samples,
+    Share, Span, Step, Stream, Transfer, Verb, Width, Window, Work, WriteRead,
 };
 use lanemark_model::{Bound, FormulaMachine, Prediction, predict, shared_ceiling, transfer_ceiling};
 use lanemark_platform::{Origin, PeerRoute, Platform, preset};
@@ -251,6 +251,50 @@ fn reads_of_an_engine_that_stalls_for_descriptors_meet_the_formula() {
     println!("worst {:.2} %, {stalled} stalled", 100.0 * worst);
     let shown = failures.iter().take(12).cloned().collect::<Vec<_>>().join("\n");
     assert!(failures.is_empty(), "{} failures:\n{shown}", failures.len());
+    assert!(stalled > 100, "{stalled}");
+}
+
+#[test]
+fn reads_of_several_channels_that_stall_for_descriptors_meet_the_formula() {
+    let given = || Origin::Given("a test".to_owned());
+    let mut random = Random(59);
+    let (mut stalled, mut gaps, mut worst) = (0, Vec::new(), (0.0_f64, String::new()));
+    for number in 0..300 {
+        let card = preset(random.pick(&["card-gen5-x16", "rosta-virtex7"])).unwrap().unwrap();
+        let numbers = [
+            ("dma.descriptor_ns", random.pick(&[50.0, 200.0, 500.0, 1500.0])),
+            ("dma.channels", 8.0),
+            ("dma.tags", random.pick(&[4.0, 8.0, 24.0, 64.0])),
+            ("dma.read_bytes", random.pick(&[256.0, 512.0, 4096.0])),
+            ("memory.read_ns", random.pick(&[100.0, 400.0, 1500.0])),
+            ("memory.read_request_ns", random.pick(&[0.5, 5.0, 50.0])),
+            ("dma.descriptor_bytes", random.pick(&[4096.0, 65_536.0])),
+        ];
+        let mut card = numbers.into_iter().fold(card, |card, (key, value)| card.with(key, value, given()).unwrap());
+        card.link.skp.value = false;
+        card.fifos = None;
+        let bytes = random.pick(&[64, 300, 4096, 4536, 20_000, 1 << 17]);
+        let window = Window { offset: random.pick(&[0, 64, 4000]), len: 1 << 20, pattern: Pattern::Sequential };
+        let count = random.pick(&[3, 40, 3000]);
+        let transfer =
+            Transfer { card: 0, verb: Verb::Load, partner: Partner::Host, bytes, count, window, outstanding: None };
+        let plan = plan_of(OnChannels { transfer, channels: random.pick(&[2, 3, 4, 8]) });
+        let (simulated, said) = ask_for(&card, &plan);
+        let Some(said) = said else { continue };
+        let unstalled = predict(&card.clone().with("dma.descriptor_ns", 0.0, given()).unwrap(), &plan);
+        stalled += u32::from(unstalled.is_some_and(|fast| said.delivered_ns > 1.1 * fast.delivered_ns));
+        let apart = said.delivered_ns / simulated - 1.0;
+        gaps.push(apart.abs());
+        worst =
+            if apart.abs() > worst.0.abs() { (apart, format!("case {number}: {numbers:?} {plan:?}")) } else { worst };
+    }
+    gaps.sort_by(f64::total_cmp);
+    let share = |share: f64| 100.0 * gaps[(share * (gaps.len() - 1) as f64) as usize];
+    let (median, most) = (share(0.5), share(0.9));
+    println!("median {median:.2} %, 90 %: {most:.2} %, worst {:.2} %, {stalled} stalled", 100.0 * worst.0);
+    // The order in which channels take tags can repeat in several ways, of which the formula may find another one. Of busy
+    // links, DLLPs between completions are a known gap of 3 %.
+    assert!(median < 0.1 && most < 2.0 && worst.0.abs() < 0.09, "{median} %, {most} %, {worst:?}");
     assert!(stalled > 100, "{stalled}");
 }
 

@@ -123,19 +123,17 @@ def words(function: str, options: Mapping[str, Any], command: str = "bench") -> 
             close = difflib.get_close_matches(name, known, 1)
             hint = f". Did you mean {close[0].replace('-', '_')}?" if close else ""
             raise TypeError(f"{function}() got an unexpected keyword argument '{key}'{hint}")
-        if value is None:
+        if value is None or value is False:
             continue
-        if isinstance(value, bool) != names[name]:
-            wanted = "True or False" if names[name] else "a value, such as a number or a text"
+        if (value is True) != names[name]:
+            wanted = "True or False" if names[name] else "a value, such as a number or a string"
             raise TypeError(f"{function}() got {key}={value!r}: it takes {wanted}")
         if value is True:
             said.append(f"--{name}")
-        elif value is False:
-            continue
         elif isinstance(value, Mapping):
             said.extend(f"--{name}={path}={text}" for path, text in flat(value))
         else:
-            said.append(f"--{name}={path_text(key, value) if isinstance(value, os.PathLike) else text_of(value)}")
+            said.append(f"--{name}={path_text(key, value) if isinstance(value, (str, os.PathLike)) else text_of(value)}")
     return said
 
 

@@ -185,10 +185,11 @@ def _run(
 
 
 def _check(indices: list[int], rows: object) -> None:
-    """Refuses the result of an executor that is none of `_rows`."""
-    if not isinstance(rows, list) or len(rows) != len(indices):
-        what = f"{len(rows)} rows" if isinstance(rows, list) else f"a {type(rows).__name__}"
-        raise FailedError(f"executor: a call returned {what}, and {len(indices)} rows are expected: it changes results")
+    """Raises `FailedError` unless a call returned one row for each point."""
+    if not isinstance(rows, (list, tuple)) or len(rows) != len(indices):
+        what = f"{len(rows)} rows" if isinstance(rows, (list, tuple)) else f"a {type(rows).__name__}"
+        hint = "use an executor that returns results unchanged"
+        raise FailedError(f"executor: a call returned {what} instead of {len(indices)} rows: {hint}")
 
 
 class _Context(SpawnContext):
@@ -279,10 +280,9 @@ def _submit(
 def _submitted(workers: Executor, space: tuple[str, str], chunk: list[int]) -> Future[list[str]]:
     try:
         return workers.submit(_rows, *space, chunk)
-    except BrokenExecutor:
-        raise
     except RuntimeError as error:
-        # It was shut down, or the interpreter ends.
+        if isinstance(error, BrokenExecutor) or "shutdown" not in str(error):
+            raise
         raise UsageError(f"executor: {error}: give a new one, or a function that makes one") from error
 
 

@@ -176,7 +176,7 @@ def _as_plain_data(value: Any, path: str) -> Any:
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, Platform):
-        raise UsageError(f"{path}: a Platform is no value of a document: save it, and give the path of its file")
+        raise UsageError(f"{path}: a Platform is not allowed here: save it with save(), and give the path of that file")
     if isinstance(value, Mapping):
         return {str(key): _as_plain_data(one, f"{path}.{key}" if path else str(key)) for key, one in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray)):
@@ -190,15 +190,15 @@ def path_text(argument: str, path: str | os.PathLike[str]) -> str:
     >>> path_text("name", "my-card\\udcff.toml")
     Traceback (most recent call last):
     ...
-    lanemark.errors.UsageError: name: 'my-card\\udcff.toml' is not UTF-8: rename the file
+    lanemark.errors.UsageError: name: 'my-card\\udcff.toml' is not UTF-8: use another name
     """
     text: object = os.fspath(path)
     if not isinstance(text, str):
-        raise UsageError(f"{argument}: {text!r} is no text: decode it, such as by os.fsdecode")
+        raise UsageError(f"{argument}: {text!r} is not a string: convert it, for example with os.fsdecode")
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise UsageError(f"{argument}: {text!r} is not UTF-8: rename the file") from None
+        raise UsageError(f"{argument}: {text!r} is not UTF-8: use another name") from None
     return text
 
 
@@ -245,7 +245,7 @@ def text_of(value: Any) -> str:
         raise TypeError(f"{value!r} is no value of a key or an option")
     if isinstance(value, (set, frozenset)):
         # In another order in each process.
-        raise TypeError(f"{value!r} has no order: use a list")
+        raise TypeError(f"{value!r} is a set, and a set has no order: use a list")
     if hasattr(value, "__iter__"):
         return ",".join(text_of(one) for one in value)
     return str(value)

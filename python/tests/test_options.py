@@ -101,9 +101,9 @@ def test_a_name_that_is_not_utf_8_is_refused_with_its_argument(tmp_path):
         (lambda name: lanemark.simulate(name, "dma_read_latency"), "on"),
         (lambda name: lanemark.sweep(name), "space"),
     ]:
-        with pytest.raises(lanemark.UsageError, match=f"^{argument}: .*udcff.toml' is not UTF-8: rename the file"):
+        with pytest.raises(lanemark.UsageError, match=f"^{argument}: .*udcff.toml' is not UTF-8: use another name"):
             call("card\udcff.toml")
-        with pytest.raises(lanemark.UsageError, match=f"^{argument}: b'card.toml' is no text"):
+        with pytest.raises(lanemark.UsageError, match=f"^{argument}: b'card.toml' is not a string"):
             call(type("Path", (), {"__fspath__": lambda self: b"card.toml"})())
 
 
@@ -115,7 +115,7 @@ def test_a_trace_takes_a_question_of_the_list():
 def test_an_option_that_leaves_no_case_is_named():
     with pytest.raises(lanemark.AbsentError, match="^window applies to DMA"):
         lanemark.predict("card-gen5-x16", "mmio_read_latency", window="1M")
-    with pytest.raises(lanemark.AbsentError, match="^the question has no case with this access: omit it"):
+    with pytest.raises(lanemark.AbsentError, match="^no case of the question matches the given access: remove it"):
         lanemark.predict("card-gen5-x16", "dma_read_latency", access=8)
     with pytest.raises(lanemark.UsageError, match="'channels <COUNT>': use a whole number from 1 to 64"):
         lanemark.predict("card-gen5-x16", "dma_read_bandwidth", channels="many")

@@ -87,5 +87,5 @@ def test_a_number_that_the_data_leave_unknown_is_no_parameter():
 
 def test_a_platform_in_a_space_is_refused_with_what_to_do(tmp_path):
     space = {"schema": 1, "platforms": [Platform("card-gen5-x16")], "question": [{"name": "dma_read_latency"}]}
-    with pytest.raises(lanemark.UsageError, match="^platforms: a Platform is no value of a document: save it"):
+    with pytest.raises(lanemark.UsageError, match="^platforms: a Platform is not allowed here: save it"):
         lanemark.sweep(space, tmp_path / "log.jsonl")

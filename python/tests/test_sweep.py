@@ -174,7 +174,7 @@ class Changing(lanemark.InThisProcess):
 
 def test_results_that_an_executor_has_changed_are_refused(tmp_path):
     for change, what in [(lambda rows: rows[1:], "0 rows"), (lambda rows: None, "a NoneType")]:
-        with pytest.raises(lanemark.FailedError, match=f"^executor: a call returned {what}, and 1 rows are expected"):
+        with pytest.raises(lanemark.FailedError, match=f"^executor: a call returned {what} instead of 1 rows"):
             lanemark.sweep(SPACE, tmp_path / "log.jsonl", executor=Changing(change))
     assert (tmp_path / "log.jsonl").read_text() == ""
 

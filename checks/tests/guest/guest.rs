@@ -275,8 +275,9 @@ impl DerefMut for Lent<'_> {
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        // A failed test leaves the guest usable.
-        self.guests.free().extend(self.guest.take());
+        // What a failed test leaves is not known.
+        let guest = self.guest.take().filter(|_| !std::thread::panicking());
+        self.guests.free().extend(guest);
     }
 }
 

@@ -517,7 +517,7 @@ fn fence(text: &str) -> Result<MaybeFence, String> {
 /// Bytes of a page; DMA requests are split at page boundaries.
 const PAGE: u64 = 4096;
 
-/// A parser of numbers of things: whole numbers in `range`.
+/// Returns a parser of whole numbers in `range`.
 fn count<T: FromStr + PartialOrd + fmt::Display + Clone + Send + Sync + 'static>(
     range: RangeInclusive<T>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {

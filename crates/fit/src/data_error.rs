@@ -36,8 +36,8 @@ pub enum FitDataError {
     },
     /// A platform file without unknown numbers.
     #[error(
-        "{platform} has no unknown number: write {{ unknown = \"reason\" }} for those to fit in its file; on the command line, \
-         --parameter KEY names them, too"
+        "{platform} has no unknown number: in its file, replace each number to be fitted by {{ unknown = \"reason\" }}; on the \
+         command line, --parameter KEY does the same"
     )]
     NothingUnknown {
         /// Name of the platform.

@@ -118,12 +118,20 @@ fn pattern(curve: &str, points: &[Point], residuals: &[Residual]) -> Option<Patt
 fn keys(question: &str, shape: Shape) -> &'static [&'static str] {
     match (question, shape) {
         ("dma_read_write_mix", _) => &["dma.full_duplex", "dma.shared_request_ns", "memory.loaded_completion_bytes"],
-        ("dma_write_bandwidth", Shape::Steps { .. }) => {
-            &["dma_write.chunk_bytes", "dma_write.segment_bytes", "dma.write_bytes", "dma_write.segment_link_ns"]
-        }
-        (_, Shape::Steps { .. }) => {
-            &["dma_read.chunk_bytes", "dma_read.segment_bytes", "dma.read_bytes", "memory.completion_bytes"]
-        }
+        ("dma_write_bandwidth", Shape::Steps { .. }) => &[
+            "dma_write.chunk_bytes",
+            "dma_write.segment_bytes",
+            "dma.write_boundary_bytes",
+            "dma.write_bytes",
+            "dma_write.segment_link_ns",
+        ],
+        (_, Shape::Steps { .. }) => &[
+            "dma_read.chunk_bytes",
+            "dma_read.segment_bytes",
+            "dma.read_boundary_bytes",
+            "dma.read_bytes",
+            "memory.completion_bytes",
+        ],
         (_, Shape::PerTransfer(_)) => &["dma.descriptor_ns", "dma.start_ns"],
         ("dma_read_latency", Shape::Everywhere(_)) => &["memory.read_ns", "link.latency_ns"],
         (_, Shape::Everywhere(_)) => &["dma.beat_ns", "link.generation", "link.width_lanes", "link.mps_bytes"],
@@ -189,7 +197,7 @@ mod tests {
         assert!((ns - 30.0).abs() < 1e-6 && pattern.explained_percent > 99.9, "{pattern:?}");
         let text = pattern.to_string();
         assert!(text.starts_with("dma_write_bandwidth: steps every 256 B, each 30.0 ns longer than fitted"), "{text}");
-        assert!(text.ends_with("dma_write.segment_bytes, dma.write_bytes, dma_write.segment_link_ns"), "{text}");
+        assert!(text.ends_with("dma.write_boundary_bytes, dma.write_bytes, dma_write.segment_link_ns"), "{text}");
     }
 
     #[test]

@@ -30,6 +30,7 @@ mod at_iommu;
 mod both_ways;
 mod cached;
 mod ceiling;
+mod channels;
 mod iotlb;
 mod kept;
 mod leg;
@@ -152,7 +153,7 @@ pub(crate) fn predict(
         let sum = way.sum(0, taken_apart)?;
         let is_whole = transfer.verb == Verb::Store || transfer.outstanding.is_none() || sum.requests == taken_apart;
         let largest = way.terms(&sum, scale);
-        let largest = match way.stalled(&sum, scale, &largest) {
+        let largest = match way.stalled(&sum, scale, all, &largest) {
             Some(ns) => largest.at_least(ns + way.beyond(&sum).as_ns()),
             None => largest,
         };

@@ -334,10 +334,12 @@ section! {
         read_bytes: u32 = Kind::OneOf(&[64, 128, 256, 512, 1024, 2048, 4096]), default "4096" because "limited by the link only", unknown 64.0 to 4096.0;
         /// Maximum payload of a write; `Max_Payload_Size` may limit it further.
         write_bytes: u32 = Kind::OneOf(&[8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096]), default "4096" because "limited by the link only", unknown 64.0 to 4096.0;
-        /// Boundary of reads: none crosses a multiple of it, such as the line of a device that works by lines.
-        read_boundary_bytes: u32 = Kind::OneOf(&[64, 128, 256, 512, 1024, 2048, 4096]), default "4096" because "required by PCI Express Base 5.0, section 2.2.7", unknown 64.0 to 4096.0;
-        /// Boundary of writes: none crosses a multiple of it.
-        write_boundary_bytes: u32 = Kind::OneOf(&[64, 128, 256, 512, 1024, 2048, 4096]), default "4096" because "required by PCI Express Base 5.0, section 2.2.7", unknown 64.0 to 4096.0;
+        /// Address boundary of reads: the engine splits a read at each multiple of it, as a device that works by cache lines.
+        /// `read_bytes` and `Max_Read_Request_Size` limit the length, too.
+        read_boundary_bytes: u32 = Kind::OneOf(&[64, 128, 256, 512, 1024, 2048, 4096]), default "4096" because "no request crosses 4 KiB: PCI Express Base 5.0, section 2.2.7", unknown 64.0 to 4096.0;
+        /// Address boundary of writes: the engine splits a write at each multiple of it. `write_bytes` and
+        /// `Max_Payload_Size` limit the length, too.
+        write_boundary_bytes: u32 = Kind::OneOf(&[64, 128, 256, 512, 1024, 2048, 4096]), default "4096" because "no request crosses 4 KiB: PCI Express Base 5.0, section 2.2.7", unknown 64.0 to 4096.0;
         /// Width of the data path; header and payload of a TLP occupy whole beats.
         beat_bytes: u32 = Kind::OneOf(&[4, 8, 16, 32, 64, 128]), unknown 4.0 to 64.0;
         /// Time between two beats.

@@ -100,17 +100,19 @@ pub fn failure_of(error: &Failure, renamed: &[(&str, &str)]) -> PyErr {
     raised(kind, &as_arguments(&text))
 }
 
-/// A message in which an option such as `--no-fast-forward` is called `no_fast_forward`.
+/// A message in which an option such as `--no-fast-forward` is called `no_fast_forward`, except for command lines such as
+/// `lanemark bind ADDRESS --to lanemark`.
 pub fn as_arguments(text: &str) -> String {
     let mut said = String::new();
     let mut rest = text;
     while let Some(place) = rest.find("--") {
         let (before, option) = rest.split_at(place);
-        let is_start = before.chars().next_back().is_none_or(|last| !last.is_alphanumeric() && last != '-');
+        let is_start = before.chars().next_back().is_none_or(|last| last.is_whitespace() || "('\"`".contains(last));
         let len = option[2..].find(|other: char| !other.is_ascii_lowercase() && other != '-');
         let name = &option[2..2 + len.unwrap_or(option.len() - 2)];
         said.push_str(before);
-        if is_start && !name.is_empty() {
+        let clause = said.rsplit([';', '(', '\n']).next().unwrap_or_default();
+        if is_start && !name.is_empty() && !clause.contains("lanemark ") {
             said.push_str(&name.replace('-', "_"));
         } else {
             said.push_str(&option[..2 + name.len()]);

@@ -65,7 +65,7 @@ impl SweepLog {
         Ok(SweepLog(Mutex::new(Some(log.map_err(|error| usage(&error))?))))
     }
 
-    /// Numbers of the points that are not in the log, each as 8 bytes in the order of this machine.
+    /// Numbers of the points that are not in the log, each as an unsigned 64-bit integer in native byte order.
     fn left<'py>(&self, py: Python<'py>, points: &Points) -> Bound<'py, PyBytes> {
         let points = Arc::clone(&points.0);
         let left: Vec<u8> = py.detach(|| {

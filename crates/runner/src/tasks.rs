@@ -129,9 +129,11 @@ fn inapplicable(question: &Question, facts: &Facts, axes: &Axes) -> String {
         return "the target lacks the region, driver or instruction that the question needs".to_owned();
     }
     match refusing(question, facts, axes) {
-        Some(option) => format!("the question has no case with this {option}: omit it, or give other values"),
-        None => "the selection matches no case: the question has no such sizes, memory types, instructions, region or flows"
-            .to_owned(),
+        Some(option) => format!("no case of the question matches the given {option}: remove it, or give other values"),
+        None => {
+            "the selection matches no case: the question has no such sizes, memory types, instructions, region or flows"
+                .to_owned()
+        }
     }
 }
 

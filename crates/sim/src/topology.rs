@@ -410,12 +410,12 @@ fn atc(platform: &Platform, requester: u16) -> Option<atc::Spec> {
     platform.has_ats().then_some(atc::Spec { requester, entries, page_bytes, channels, first_tag })
 }
 
-/// Returns the cost of a request of one direction besides its beats.
-/// The limit of requests of at most `most_bytes` that do not cross multiples of `boundary_bytes`.
+/// Returns the limits of requests: at most `most_bytes` long, and split at multiples of `boundary_bytes`.
 fn limit(most_bytes: u32, boundary_bytes: u32) -> RequestLimit {
     RequestLimit { most_bytes: most_bytes.min(boundary_bytes), boundary_bytes }
 }
 
+/// Returns the cost of a request of one direction besides its beats.
 fn pace(request: Ticks, way: Option<ChunkTiming>) -> Pace {
     let alone = Pace::of(request);
     way.map_or(alone, |ChunkTiming { chunk_bytes, chunk, segment_bytes, segment, link_segment, many_lines }| Pace {

@@ -4,7 +4,8 @@
 //! multiples of the Read Completion Boundary. Limits apply to whole DWs: a write of 256 B that starts inside a DW needs
 //! 65 DW and exceeds an MPS of 256 B.
 //!
-//! All functions split as late as permitted. Real requesters and completers may split earlier: see [`Chunks::within`].
+//! All functions split as late as the specification permits. Real requesters and completers may split earlier; for
+//! requesters, [`Chunks::within`] adds a smaller boundary.
 
 use crate::byte_enable::contiguous;
 use std::fmt;
@@ -163,8 +164,8 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// The same requests, none of which crosses a multiple of `boundary` bytes: a power of two from 4 to 4096, or the next
-    /// of these.
+    /// Splits the requests also at multiples of `boundary` bytes, which is rounded up to a power of two, and limited to 4 to
+    /// 4096.
     ///
     /// ```
     /// use lanemark_wire::split;

@@ -434,7 +434,8 @@ impl File {
         let why = "an interface of its own for each direction, as in most engines; dma_read_write_mix shows it";
         self.assumed("full_duplex", true, why);
         if is_gpu(function) && function.vendor.get() == Some(NVIDIA) {
-            let why = "the line of the cache of such a GPU: a request of a kernel to host memory is within one line";
+            let why =
+                "cache line of such a GPU: a request of a GPU kernel to host memory does not cross a line boundary";
             self.assumed("read_boundary_bytes", GPU_LINE_BYTES, why);
             self.assumed("write_boundary_bytes", GPU_LINE_BYTES, why);
         }

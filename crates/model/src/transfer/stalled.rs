@@ -14,8 +14,8 @@
 //! has a mean, such as credits, remains with the other terms, of which this is one more.
 //!
 //! As soon as all of them are busy for as long as at an earlier repetition of the requests, the requests between repeat too:
-//! their times are added up to the last request. Otherwise, further requests are assumed to take as long as those that were
-//! followed.
+//! the time of a repetition is added once for each of the rest. Otherwise, each further request is assumed to take the mean
+//! time of the second half of the requests that were followed.
 
 use super::alike::AlikeRequest;
 use super::kept::Kept;
@@ -27,15 +27,14 @@ use lanemark_machine::{Partner, Verb};
 use lanemark_units::Ticks;
 use std::collections::VecDeque;
 
-/// Requests that are followed at least, unless they repeat before; further ones are assumed to take as long as the second half
-/// of them.
+/// Requests that are followed at least, unless a repetition is found before.
 const FEWEST: u64 = 1024;
 
 /// Requests that are followed at least if transfers do not repeat.
 const FEWEST_AT_RANDOM: u64 = MOST_PIECES;
 
 /// Rounds of tags, and stalls for descriptors, that are followed at least.
-const ROUNDS: u64 = 8;
+pub(super) const ROUNDS: u64 = 8;
 const STALLS: u64 = 32;
 
 /// Number of periods from which on their line is used, and not that of the descriptors.
@@ -45,19 +44,19 @@ const ENOUGH: usize = 8;
 const FIRST_COMPARED: u64 = 16;
 
 /// Share of the time that stalls must have to be followed.
-const NEGLIGIBLE: f64 = 0.01;
+pub(super) const NEGLIGIBLE: f64 = 0.01;
 
 /// Points of the second half of the followed requests, for a straight line: before some of them, the sum of the latencies of
 /// all earlier ones, and when the last of these has ended, in nanoseconds.
 #[derive(Debug, Default)]
-struct Line {
-    points: Vec<(f64, f64)>,
+pub(super) struct Line {
+    pub(super) points: Vec<(f64, f64)>,
 }
 
 impl Line {
     /// The time of requests with this sum of latencies: the slope by least squares, below all points, because requests
     /// may also end early in their period. `None` with fewer than two points.
-    fn at(&self, latencies_ns: f64) -> Option<f64> {
+    pub(super) fn at(&self, latencies_ns: f64) -> Option<f64> {
         let count = self.points.len() as f64;
         let mean = |of: fn(&(f64, f64)) -> f64| self.points.iter().map(of).sum::<f64>() / count;
         let (x, y) = (mean(|(x, _)| *x), mean(|(_, y)| *y));
@@ -70,11 +69,14 @@ impl Line {
 }
 
 impl Way<'_> {
-    /// Time of `times` repetitions of the requests of `sum`, until the tag of the last one is free, if the engine stalls for
+    /// Time of `times` repetitions of the requests of `sum`, those of all `transfers`, until the tag of the last one is free, if the engine stalls for
     /// more than a negligible part of `largest`, or tags are held for different times. `None` if other terms are enough.
-    pub(super) fn stalled(&self, sum: &Sum, times: f64, largest: &Largest) -> Option<f64> {
+    pub(super) fn stalled(&self, sum: &Sum, times: f64, transfers: u64, largest: &Largest) -> Option<f64> {
         let is_of_host = self.transfer.verb == Verb::Load && self.transfer.partner == Partner::Host;
-        if !is_of_host || self.channels > 1 || self.can_be_overtaken() {
+        if is_of_host && self.channels > 1 {
+            return self.stalled_channels(sum, times, transfers, largest);
+        }
+        if !is_of_host || self.can_be_overtaken() {
             return None;
         }
         let unstalled = self.dma.read_request_ns.value + self.dma.shared_request_ns.value + sum.least_request_beats;
@@ -131,74 +133,92 @@ impl Places {
     fn after(&self, now: Ticks) -> impl Iterator<Item = Ticks> {
         self.free_at.iter().rev().copied().take_while(move |at| *at > now)
     }
-
-    fn delay(&mut self, by: Ticks) {
-        self.free_at.iter_mut().for_each(|at| *at += by);
-    }
 }
 
 /// Times that are the same for all requests.
-struct Fixed {
-    egress: Ticks,
+pub(super) struct Fixed {
+    pub(super) egress: Ticks,
     root: Ticks,
     memory: Ticks,
     /// From the end of the data until the place of the request is free.
     apart: Option<Ticks>,
 }
 
-/// When each stage is free again. Times are those at the engine, without the path.
-#[derive(Clone)]
-struct Stages {
-    engine: Ticks,
-    send_buffers: Places,
-    tags: Places,
+impl Fixed {
+    pub(super) fn of(way: &Way<'_>) -> Fixed {
+        let places = way.transfer.outstanding.filter(|most| *most > 1);
+        let data = way.read_data().filter(|_| places.is_some_and(|most| most <= way.dma.tags.value));
+        Fixed {
+            egress: way.platform.endpoint.egress_ns.value,
+            root: way.root_pace(),
+            memory: way.pace(),
+            apart: data.map(|data| data.signal + data.queue),
+        }
+    }
+}
+
+/// When each stage behind the requests of the engine is free again. Times are those at the engine, without the path.
+#[derive(Clone, Default)]
+pub(super) struct Downstream {
     root: Ticks,
     memory: Ticks,
     on_link: Ticks,
     at_engine: Ticks,
     /// When the last request has ended.
-    ended: Ticks,
+    pub(super) ended: Ticks,
+}
+
+impl Downstream {
+    /// Runs a request that the engine has issued at `issued` through all stages; returns when its tag is free.
+    pub(super) fn pass(&mut self, issued: Ticks, of_one: &Sum, fixed: &Fixed) -> Ticks {
+        let at_root = issued.max(self.root);
+        let at_memory = at_root.max(self.memory);
+        (self.root, self.memory) = (at_root + fixed.root, at_memory + fixed.memory);
+        self.on_link = (at_memory + of_one.before_link).max(self.on_link) + of_one.link;
+        self.at_engine = (at_memory + of_one.before_beats).max(self.at_engine) + of_one.beats;
+        let ends = (at_memory + of_one.last_way).max(self.on_link + of_one.behind_link).max(self.at_engine);
+        self.ended = self.ended.max(ends);
+        ends + fixed.apart.map_or(Ticks::ZERO, |apart| of_one.after + apart)
+    }
+
+    fn times(&self) -> [Ticks; 5] {
+        [self.root, self.memory, self.on_link, self.at_engine, self.ended]
+    }
+}
+
+/// When each stage is free again.
+#[derive(Clone)]
+struct Stages {
+    engine: Ticks,
+    send_buffers: Places,
+    tags: Places,
+    downstream: Downstream,
 }
 
 impl Stages {
     fn new(send_buffers: u64, tags: u64) -> Stages {
         let [send_buffers, tags] = [send_buffers, tags].map(Places::new);
-        let [engine, root, memory, on_link, at_engine, ended] = [Ticks::ZERO; 6];
-        Stages { engine, send_buffers, tags, root, memory, on_link, at_engine, ended }
+        Stages { engine: Ticks::ZERO, send_buffers, tags, downstream: Downstream::default() }
     }
 
     /// Runs one request through all stages.
     fn run(&mut self, of_one: &Sum, fixed: &Fixed) {
         self.engine = self.engine.max(self.tags.take()).max(self.send_buffers.take()) + of_one.engine;
         self.send_buffers.give_back(self.engine + fixed.egress);
-        let at_root = self.engine.max(self.root);
-        let at_memory = at_root.max(self.memory);
-        (self.root, self.memory) = (at_root + fixed.root, at_memory + fixed.memory);
-        self.on_link = (at_memory + of_one.before_link).max(self.on_link) + of_one.link;
-        self.at_engine = (at_memory + of_one.before_beats).max(self.at_engine) + of_one.beats;
-        let ends = (at_memory + of_one.last_way).max(self.on_link + of_one.behind_link).max(self.at_engine);
-        self.tags.give_back(ends + fixed.apart.map_or(Ticks::ZERO, |apart| of_one.after + apart));
-        self.ended = self.ended.max(ends);
+        let free_at = self.downstream.pass(self.engine, of_one, fixed);
+        self.tags.give_back(free_at);
     }
 
     /// Whether every stage is busy for as long as in `earlier`, so that the same requests take the same times.
     fn repeat(&self, earlier: &Stages) -> bool {
         let passed = self.engine - earlier.engine;
-        let of_stages = |stages: &Stages| [stages.root, stages.memory, stages.on_link, stages.at_engine, stages.ended];
         let is_same = |places: &Places, earlier_places: &Places| {
             let then = earlier_places.after(earlier.engine).map(|at| at + passed);
             places.after(self.engine).eq(then)
         };
-        of_stages(self) == of_stages(earlier).map(|at| at + passed)
+        self.downstream.times() == earlier.downstream.times().map(|at| at + passed)
             && is_same(&self.send_buffers, &earlier.send_buffers)
             && is_same(&self.tags, &earlier.tags)
-    }
-
-    fn delay(&mut self, by: Ticks) {
-        let of_stages = [&mut self.engine, &mut self.root, &mut self.memory, &mut self.on_link, &mut self.at_engine];
-        of_stages.into_iter().chain([&mut self.ended]).for_each(|at| *at += by);
-        self.send_buffers.delay(by);
-        self.tags.delay(by);
     }
 }
 
@@ -252,25 +272,31 @@ struct Requests<'w, 'a> {
     lines: Lines,
     /// Requests after which the stages are kept, to be compared with later ones; the largest number: not any more.
     compare_from: u64,
+    /// Time of the repetitions that were skipped: of many iterations more than [`Ticks`] have.
+    skipped_ns: f64,
 }
 
 impl<'w, 'a> Requests<'w, 'a> {
     /// The first `followed` requests of `way`.
     fn new(way: &'w Way<'a>, followed: u64) -> Requests<'w, 'a> {
         let tags = way.most_under_way() as u64;
-        let places = way.transfer.outstanding.filter(|most| *most > 1);
-        let data = way.read_data().filter(|_| places.is_some_and(|most| most <= way.dma.tags.value));
-        let fixed = Fixed {
-            egress: way.platform.endpoint.egress_ns.value,
-            root: way.root_pace(),
-            memory: way.pace(),
-            apart: data.map(|data| data.signal + data.queue),
-        };
+        let fixed = Fixed::of(way);
         let stages = Stages::new(way.dma.send_buffers.value.into(), tags);
         // Requests repeat with the period of transfers; if that is too long to be seen, with descriptors.
         let lines = Lines { followed, periods: Line::default(), descriptors: Line::default() };
         let (latencies, kept) = (Ticks::ZERO, Kept::default());
-        Requests { way, fixed, stages, next: 0, done: 0, latencies, kept, lines, compare_from: FIRST_COMPARED }
+        Requests {
+            way,
+            fixed,
+            stages,
+            next: 0,
+            done: 0,
+            latencies,
+            kept,
+            lines,
+            compare_from: FIRST_COMPARED,
+            skipped_ns: 0.0,
+        }
     }
 
     /// Time of `all` requests, whose latencies have this sum.
@@ -304,7 +330,7 @@ impl<'w, 'a> Requests<'w, 'a> {
                 }
                 let offset = chunk.address - start;
                 if way.is_described(chunk, offset) {
-                    let (ended, is_period) = (self.stages.ended, offset == 0 && nth.is_multiple_of(period));
+                    let (ended, is_period) = (self.stages.downstream.ended, offset == 0 && nth.is_multiple_of(period));
                     self.lines.add(Mark { done: self.done, latencies: self.latencies, ended, is_period });
                 }
                 let alike = way.alike_request(nth, chunk, offset);
@@ -322,20 +348,20 @@ impl<'w, 'a> Requests<'w, 'a> {
             }
         }
         if followed == all {
-            return Some(self.stages.ended.as_ns());
+            return Some(self.stages.downstream.ended.as_ns() + self.skipped_ns);
         }
         let Lines { periods, descriptors, .. } = &self.lines;
         if periods.points.len() >= ENOUGH { periods.at(latencies_ns) } else { descriptors.at(latencies_ns) }
     }
 
-    /// Adds what has passed since `then`, as often as `all` requests have it whole.
+    /// Skips whole repetitions of the requests since `then`, up to `all` requests.
     fn repeat(&mut self, then: &Earlier, all: u64) {
         let (requests, transfers) = (self.done - then.done, self.next - then.next);
         let passed = self.stages.engine - then.stages.engine;
         let times = (all - self.done) / requests;
         self.done += times * requests;
         self.next += times * transfers;
-        self.stages.delay(passed * times);
+        self.skipped_ns = passed.as_ns() * times as f64;
     }
 }
 
@@ -361,13 +387,25 @@ mod tests {
                     let (verb, partner) = (Verb::Load, Partner::Host);
                     let transfer = Transfer { card: 0, verb, partner, bytes, count: 1, window, outstanding: None };
                     let way = Way::of(&card, &transfer).unwrap();
-                    let mut one_by_one = Requests::new(&way, 2000);
+                    let mut one_by_one = Requests::new(&way, 20_000);
                     one_by_one.compare_from = u64::MAX;
-                    let mut requests = Requests::new(&way, 2000);
-                    let [expected, time] =
-                        [&mut one_by_one, &mut requests].map(|requests| requests.time(2000, 1e9).map(f64::to_bits));
-                    assert_eq!(time, expected, "{tags} tags, {descriptor_ns} ns, {transfer:?}");
-                    (found, tried) = (found + u32::from(requests.compare_from == u64::MAX), tried + 1);
+                    let expected = one_by_one.time(20_000, 1e9).unwrap();
+                    let time = |all| {
+                        let mut requests = Requests::new(&way, 2000);
+                        (requests.time(all, 1e9).unwrap(), requests.compare_from == u64::MAX)
+                    };
+                    let (taken, repeats) = time(20_000);
+                    if repeats {
+                        assert_eq!(
+                            taken.to_bits(),
+                            expected.to_bits(),
+                            "{tags} tags, {descriptor_ns} ns, {transfer:?}"
+                        );
+                        // Weeks are no more than times of a minute.
+                        let (weeks, _) = time(20_000 << 30);
+                        assert!((weeks / (taken * f64::from(1 << 30)) - 1.0).abs() < 0.01, "{weeks} ns, {taken} ns");
+                    }
+                    (found, tried) = (found + u32::from(repeats), tried + 1);
                 }
             }
         }

@@ -71,7 +71,7 @@ impl SweepLog {
         &self.done
     }
 
-    /// The keys of those points that had no figure, but the reason, when the log was opened.
+    /// The keys of the points that had a reason instead of a figure when the log was opened.
     #[must_use]
     pub fn without_figure(&self) -> &HashSet<u128> {
         &self.without_figure

@@ -53,7 +53,7 @@ const NUMBERS: [&str; 7] = [
 ];
 
 impl SweepTableBuilder {
-    /// Adds a row, which has the key of no earlier one: [`read_sweep_log`](crate::read_sweep_log) passes each point once.
+    /// Adds a row. Its key must differ from those of all earlier rows; [`read_sweep_log`](crate::read_sweep_log) ensures this.
     pub fn push(&mut self, row: &SweepRow) {
         let at = self.rows;
         for (key, value) in &row.varied {

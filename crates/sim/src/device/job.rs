@@ -10,16 +10,16 @@ use lanemark_wire::split::{Chunks, requests};
 pub struct RequestLimit {
     /// Largest request, in bytes.
     pub most_bytes: u32,
-    /// No request crosses a multiple of these bytes: a power of two, at most a page.
+    /// Address boundary in bytes, which no request crosses: a power of two, at most 4096.
     pub boundary_bytes: u32,
 }
 
 /// Limits of the requests of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestLimits {
-    /// Of reads.
+    /// Limits of reads.
     pub read: RequestLimit,
-    /// Of writes.
+    /// Limits of writes.
     pub write: RequestLimit,
 }
 
