@@ -75,7 +75,8 @@ class Board:
     """A root complex with host memory, links and cards, with payload bytes, flow-control credits and ordering rules.
 
     `write`, `read`, `card_write` and `card_read` inject TLPs; `run_until` and `run` simulate them. Times are in ns from the
-    start of the board. A TLP is injected at `at_ns` at the earliest, never before now.
+    start of the board. A TLP is injected at `at_ns` at the earliest, never before now. Threads can share a board: its calls
+    run one after another.
 
     A card that answers a doorbell by writing to host memory:
 

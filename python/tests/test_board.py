@@ -219,3 +219,22 @@ def test_threads_that_share_a_board_wait_for_each_other():
     for thread in threads:
         thread.join(60)
     assert failures == [] and len(board.accepted()) == 800
+
+
+def test_code_that_runs_during_a_call_does_not_wait_for_its_board(monkeypatch):
+    board = Board("card-gen5-x16")
+    seen = []
+    init = lanemark.UsageError.__init__
+
+    def uses_the_board(self, message, record=None):
+        try:
+            board.next_at()
+        except RuntimeError as error:
+            seen.append(str(error))
+        init(self, message, record)
+
+    monkeypatch.setattr(lanemark.UsageError, "__init__", uses_the_board)
+    with pytest.raises(lanemark.UsageError):
+        board.card_write(board.host_memory_at, b"x", card=9)
+    assert seen == ["this board is in use by a call that is not finished"]
+    assert board.next_at() is None

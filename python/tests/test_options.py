@@ -86,7 +86,11 @@ def test_a_flag_is_true_or_false_and_another_option_is_not():
         lanemark.predict("card-gen5-x16", "dma_read_latency", random=1)
     with pytest.raises(TypeError, match=r"predict\(\) got sizes=True: it takes a value"):
         lanemark.predict("card-gen5-x16", "dma_read_latency", sizes=True)
-    assert lanemark.predict("card-gen5-x16", "dma_read_latency", sizes=64, random=False).table["size_bytes"] == [64]
+    # As None, False omits an option.
+    record = lanemark.predict("card-gen5-x16", "dma_read_latency", sizes=64, random=False, window=False)
+    assert record.table["size_bytes"] == [64]
+    with pytest.raises(lanemark.UsageError, match="^region: .* is not UTF-8"):
+        lanemark.predict("card-gen5-x16", "dma_read_latency", region="a\udcff")
 
 
 def test_a_set_has_no_order_and_is_no_list_of_sizes():

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 
 import lanemark
 import pytest
@@ -177,6 +177,11 @@ def test_results_that_an_executor_has_changed_are_refused(tmp_path):
         with pytest.raises(lanemark.FailedError, match=f"^executor: a call returned {what} instead of 1 rows"):
             lanemark.sweep(SPACE, tmp_path / "log.jsonl", executor=Changing(change))
     assert (tmp_path / "log.jsonl").read_text() == ""
+
+
+def test_an_executor_that_cannot_submit_keeps_its_own_error(tmp_path):
+    with pytest.raises(NotImplementedError):
+        lanemark.sweep(SPACE, tmp_path / "log.jsonl", executor=Executor())
 
 
 def test_an_executor_that_was_shut_down_is_refused(tmp_path):
