@@ -28,6 +28,8 @@ mod iotlb;
 mod kernels;
 #[path = "bench/map_unmap.rs"]
 mod map_unmap;
+#[path = "bench/page.rs"]
+mod page;
 #[path = "bench/path.rs"]
 mod path;
 #[path = "bench/runtime.rs"]
@@ -86,7 +88,7 @@ fn main() {
     // Without an argument all benchmarks run; with a name, only that one.
     let only = std::env::args().nth(1);
     let is_asked = |name: &str| only.as_deref().is_none_or(|only| only == name);
-    let all: [(&str, &dyn Fn()); 20] = [
+    let all: [(&str, &dyn Fn()); 21] = [
         // First, because it reports the peak memory of the process so far.
         ("steady", &steady::steady),
         ("simulator", &|| simulator(&card)),
@@ -106,6 +108,7 @@ fn main() {
         ("copy_plan", &copy_plan::copy_plan),
         ("runtime", &runtime::runtime),
         ("sweeps", &sweeps::sweeps),
+        ("page", &page::page),
         ("compare", &false_alarms::false_alarms),
         ("program", &program),
     ];

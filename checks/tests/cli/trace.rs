@@ -336,7 +336,7 @@ fn wrong_choices_are_refused_and_the_right_ones_told() {
     );
     refused(&folder, &with(&READS, &["--link", "attic"]), &["--link attic", "it has card"]);
     refused(&folder, &with(&READS, &["--dllps", "-o", "x.pcapng"]), &["--dllps", "TLPs only", ".json"]);
-    refused(&folder, &with(&READS, &["--iterations", "0"]), &["--iterations", "1..="]);
+    refused(&folder, &with(&READS, &["--iterations", "0"]), &["--iterations", "from 1 to 1000000"]);
     refused(&folder, &with(&READS, &["--iterations", "1000001"]), &["1000000"]);
     for name in ["x", "x.pcap", "x.PCAPNG", ".json"] {
         refused(&folder, &with(&READS, &["-o", name]), &[name, ".pcapng", ".json", ".txt"]);
