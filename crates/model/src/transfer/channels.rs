@@ -28,8 +28,8 @@ const FEWEST: u64 = 4096;
 const TRANSFERS: u64 = 32;
 
 impl Way<'_> {
-    /// Time of `times` repetitions of the requests of `sum`, those of all `transfers`, on several channels, if reading descriptors takes more than a
-    /// negligible part of `largest`; `None` if other terms are enough.
+    /// Time of `times` repetitions of the requests of `sum`, those of all `transfers`, on several channels, if reading
+    /// descriptors takes more than a negligible part of `largest`; `None` if other terms are enough.
     pub(super) fn stalled_channels(&self, sum: &Sum, times: f64, transfers: u64, largest: &Largest) -> Option<f64> {
         let unstalled = self.dma.read_request_ns.value + self.dma.shared_request_ns.value + sum.least_request_beats;
         let stops = times * sum.engine.since(unstalled * sum.requests).as_ns() / f64::from(self.channels);
