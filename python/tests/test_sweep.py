@@ -179,9 +179,16 @@ def test_results_that_an_executor_has_changed_are_refused(tmp_path):
     assert (tmp_path / "log.jsonl").read_text() == ""
 
 
+class Full(Executor):
+    """An executor without a free thread."""
+
+    def submit(self, function, /, *args, **kwargs):
+        raise RuntimeError("can't start new thread")
+
+
 def test_an_executor_that_cannot_submit_keeps_its_own_error(tmp_path):
-    with pytest.raises(NotImplementedError):
-        lanemark.sweep(SPACE, tmp_path / "log.jsonl", executor=Executor())
+    with pytest.raises(RuntimeError, match="^can't start new thread$"):
+        lanemark.sweep(SPACE, tmp_path / "log.jsonl", executor=Full())
 
 
 def test_an_executor_that_was_shut_down_is_refused(tmp_path):
