@@ -275,7 +275,7 @@ impl DerefMut for Lent<'_> {
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        // What a failed test leaves is not known.
+        // A failed test may leave its guest in any state: it is not lent again, and the next test boots another one.
         let guest = self.guest.take().filter(|_| !std::thread::panicking());
         let mut free = self.guests.free();
         // Two guests without a test are one too many: each has half a gigabyte.

@@ -69,8 +69,9 @@ impl Line {
 }
 
 impl Way<'_> {
-    /// Time of `times` repetitions of the requests of `sum`, those of all `transfers`, until the tag of the last one is free, if the engine stalls for
-    /// more than a negligible part of `largest`, or tags are held for different times. `None` if other terms are enough.
+    /// Time of `times` repetitions of the requests of `sum`, those of all `transfers`, until the tag of the last one is free, if
+    /// the engine stalls for more than a negligible part of `largest`, or tags are held for different times. `None` if other
+    /// terms are enough.
     pub(super) fn stalled(&self, sum: &Sum, times: f64, transfers: u64, largest: &Largest) -> Option<f64> {
         let is_of_host = self.transfer.verb == Verb::Load && self.transfer.partner == Partner::Host;
         if is_of_host && self.channels > 1 {
@@ -272,7 +273,7 @@ struct Requests<'w, 'a> {
     lines: Lines,
     /// Requests after which the stages are kept, to be compared with later ones; the largest number: not any more.
     compare_from: u64,
-    /// Time of the repetitions that were skipped: of many iterations more than [`Ticks`] have.
+    /// Time of the repetitions that were skipped, as a float: many iterations take longer than [`Ticks`] can hold.
     skipped_ns: f64,
 }
 
@@ -401,7 +402,7 @@ mod tests {
                             expected.to_bits(),
                             "{tags} tags, {descriptor_ns} ns, {transfer:?}"
                         );
-                        // Weeks are no more than times of a minute.
+                        // A run of hours, which is longer than `Ticks` for some of these cards, has the same rate.
                         let (weeks, _) = time(20_000 << 30);
                         assert!((weeks / (taken * f64::from(1 << 30)) - 1.0).abs() < 0.01, "{weeks} ns, {taken} ns");
                     }
