@@ -1,9 +1,11 @@
 //! A question without cases for a platform names what the platform lacks.
 
 use lanemark_bench::{Axes, CATALOGUE, question};
-use lanemark_machine::{Facts, Machine};
+use lanemark_machine::{Facts, Machine, Partner, Pattern, Plan, Transfer, Verb, Window};
+use lanemark_model::{FormulaMachine, predict};
 use lanemark_platform::{Origin, PRESETS, Platform, preset};
 use lanemark_sim::SimulatedMachine;
+use lanemark_units::Ticks;
 
 fn facts(platform: &Platform) -> Facts {
     SimulatedMachine::new(platform).unwrap().facts().clone()
@@ -81,4 +83,20 @@ fn questions_about_caches_partial_lines_and_sockets_need_the_platform_keys() {
     assert_eq!(methods("partial_line_writes", &partial), ["device-to-host by DMA, every 256B"]);
     let both = with(&[cache[0], cache[1], ("memory.partial_line_ns", 20.0)]);
     assert_eq!(methods("partial_line_writes", &both), ["device-to-host by DMA, cold, every 256B"]);
+}
+
+#[test]
+fn a_formula_is_answered_up_to_the_52_days_that_times_represent() {
+    let given = || Origin::Given("a test".to_owned());
+    let card = preset("card-gen5-x16").unwrap().unwrap();
+    let card = card.with("dma.descriptor_ns", 2000.0, given()).unwrap().with("dma.tags", 8.0, given()).unwrap();
+    let window = Window { offset: 0, len: 64 << 20, pattern: Pattern::Sequential };
+    let (verb, partner) = (Verb::Load, Partner::Host);
+    let transfer = Transfer { card: 0, verb, partner, bytes: 64 << 20, count: 1, window, outstanding: None };
+    let ns = |passes| predict(&card, &Plan::new(transfer, passes)).unwrap().delivered_ns;
+    let most = Ticks::NEVER.as_ns() / (ns(2000) - ns(1000)) * 1000.0;
+    let formula = FormulaMachine::new(&card, &facts(&card));
+    assert!(formula.supports(&Plan::new(transfer, (0.999 * most) as u64)).is_ok());
+    let refused = formula.supports(&Plan::new(transfer, (1.001 * most) as u64)).unwrap_err();
+    assert!(refused.to_string().contains("it takes 52 days"), "{refused}");
 }

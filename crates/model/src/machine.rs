@@ -60,8 +60,17 @@ impl FormulaMachine {
                 return Err(self.unsupported(request.access.to_string(), because));
             }
         }
-        predict(&self.platform, plan)
-            .ok_or_else(|| self.unsupported("this plan".to_owned(), "no closed form exists".to_owned()))
+        let said = predict(&self.platform, plan)
+            .ok_or_else(|| self.unsupported("this plan".to_owned(), "no closed form exists".to_owned()))?;
+        // A shorter time in its place would be a higher rate than the formula's.
+        if Ticks::from_ns(said.delivered_ns.max(0.0)).is_err() {
+            let days = said.delivered_ns / 86_400e9;
+            let because = format!(
+                "it takes {days:.0} days, and times of 52 days or more are not represented: use fewer iterations"
+            );
+            return Err(self.unsupported("this plan".to_owned(), because));
+        }
+        Ok(said)
     }
 
     fn unsupported(&self, what: String, because: String) -> Unsupported {
