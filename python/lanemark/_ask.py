@@ -82,6 +82,8 @@ class Options(_Variants, total=False):
     interval: float
     all_copies: bool
     bar: Names
+    #: Addresses on a card with AMD's XDMA driver, `FROM..TO`, whose bytes are overwritten.
+    card_memory: str
     #: A built-in device (`edu`) or a device file, for a card that is bound to vfio-pci.
     device: Union[str, "os.PathLike[str]"]
     i_own_this_device: bool
@@ -180,7 +182,8 @@ def bench(
 
     Args:
         on: Targets: a `Platform`, or names as on the command line: a built-in platform, a platform file, `host`, a PCI
-            address, `cuda:0`, `opencl:0`, `sycl:0`, `nvme:/dev/ng0n1`.
+            address, `cuda:0`, `opencl:0`, `sycl:0`, `nvme:/dev/ng0n1`,
+            `xdma:/dev/xdma0`.
         questions: Names of questions; `lanemark.questions()` lists them [default: the usual ones].
         progress: Whether to show a bar [default: in a terminal and in a notebook], or a function of three arguments: the
             steps done, all steps, and the current question and target in words.

@@ -76,7 +76,7 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// Boots a guest with `programs` in its `/bin`.
+    /// Boots a guest with `programs`, or kernel modules, in its `/bin`.
     ///
     /// `prepared` is called with the folder for backing files before the emulator starts.
     pub fn boot(hardware: &Hardware, programs: &[&Path], prepared: impl Fn(&Path)) -> Guest {
@@ -358,6 +358,11 @@ fn initramfs(packages: &str, programs: &[&Path]) -> Initramfs {
     let mut libraries = BTreeSet::new();
     for program in programs {
         let name = program.file_name().unwrap().to_str().unwrap();
+        if name.ends_with(".ko") {
+            // A module has no libraries, and needs its symbols.
+            archive.program(&format!("bin/{name}"), &fs::read(program).unwrap());
+            continue;
+        }
         archive.program(&format!("bin/{name}"), &stripped(program));
         libraries.extend(linked(program));
     }

@@ -1,25 +1,39 @@
 //! Commands of the documents that need a card print the shown output.
 
-use crate::shared;
+use crate::guest::Guest;
 use crate::storage::with_decoding_off;
+use crate::{shared, xdma_card};
 use lanemark_checks::page::{Block, Page};
 use lanemark_checks::shown::missing;
 
 pub fn card_commands_print_the_shown_output() {
-    print_the_shown_output(|block| block.has("guest") && !block.has("module"));
+    let is_other = |block: &Block| block.has("module") || block.has("xdma");
+    on_an_unused_card(|block| block.has("guest") && !is_other(block));
 }
 
 pub fn commands_with_our_module_print_the_shown_output() {
-    print_the_shown_output(|block| block.has("guest") && block.has("module"));
+    on_an_unused_card(|block| block.has("guest") && block.has("module"));
 }
 
-fn print_the_shown_output(wants_a_card: impl Fn(&Block) -> bool) {
+pub fn commands_with_amds_driver_print_the_shown_output() {
+    let mut guest = xdma_card::shared();
+    print_the_shown_output(|block| block.has("guest") && block.has("xdma"), |run| run(&mut guest));
+}
+
+/// On a card like a reader's.
+fn on_an_unused_card(wants_a_card: impl Fn(&Block) -> bool) {
     let mut guest = shared();
+    print_the_shown_output(wants_a_card, |run| with_decoding_off(&mut guest, |guest| run(guest)));
+    // The driver has left memory decoding off.
+    guest.expect("echo 1 >/sys/bus/pci/devices/0000:04:00.0/enable");
+}
+
+/// Runs the commands of each page in the guest that `on` gives.
+fn print_the_shown_output(wants_a_card: impl Fn(&Block) -> bool, mut on: impl FnMut(&mut dyn FnMut(&mut Guest))) {
     let mut wrong = Vec::new();
     let mut commands = 0;
     for page in Page::all().into_iter().filter(|page| page.blocks().iter().any(&wants_a_card)) {
-        // An unused card, like a reader's.
-        with_decoding_off(&mut guest, |guest| {
+        on(&mut |guest| {
             guest.expect("rm -rf page; mkdir page");
             for block in page.blocks().iter().filter(|block| wants_a_card(block)) {
                 let exit: i32 = block.note("exit").unwrap_or("0").parse().unwrap();
@@ -37,8 +51,6 @@ fn print_the_shown_output(wants_a_card: impl Fn(&Block) -> bool) {
             }
         });
     }
-    // The driver has left memory decoding off.
-    guest.expect("echo 1 >/sys/bus/pci/devices/0000:04:00.0/enable");
     assert!(commands > 0, "no page has a command for the guest: the pages are not read");
     assert!(wrong.is_empty(), "{} of {commands} commands:\n\n{}", wrong.len(), wrong.join("\n\n"));
 }

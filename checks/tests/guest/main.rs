@@ -23,6 +23,7 @@ mod removal;
 mod storage;
 mod topology;
 mod vfio;
+mod xdma_card;
 
 use guest::{Guest, Guests, Hardware, KERNEL, Lent};
 use lanemark_checks::trials::{Available, run};
@@ -111,6 +112,7 @@ fn main() -> ExitCode {
     let of_module = trials!(
         module;
         guide::commands_with_our_module_print_the_shown_output,
+        guide::commands_with_amds_driver_print_the_shown_output,
         module::every_memory_type_is_mapped_and_read_back,
         module::mistakes_are_refused_with_their_error,
         module::random_requests_leave_no_warning_in_the_kernels_log,
@@ -122,6 +124,15 @@ fn main() -> ExitCode {
         module::a_card_behind_the_module_keeps_every_promise,
         module::a_dry_run_prints_steps_mappings_and_calls_and_changes_nothing,
         module::a_card_answers_with_cached_types_and_driver_calls,
+        xdma_card::a_card_reads_and_writes_host_memory_and_only_addresses_that_are_given_away,
+        xdma_card::several_channels_move_their_shares_at_once,
+        xdma_card::bytes_that_the_card_stores_elsewhere_are_not_confirmed,
+        xdma_card::errors_of_the_driver_end_a_run_with_the_file_and_a_remedy,
+        xdma_card::a_card_without_a_range_of_its_memory_and_other_paths_are_refused,
+        xdma_card::a_dry_run_lists_the_calls_and_makes_none,
+        xdma_card::a_second_program_is_refused_and_a_killed_one_leaves_no_lock,
+        xdma_card::a_signal_ends_transfers_by_the_driver,
+        xdma_card::unbinding_the_driver_ends_a_run_with_the_name_of_the_card,
     );
     run(tests.into_iter().chain(of_module).collect())
 }

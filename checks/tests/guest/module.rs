@@ -16,24 +16,26 @@ use std::time::Duration;
 /// The module, built for the guest's kernel; `None` if its headers could not be fetched.
 pub fn built() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let build = || {
-        let sources = tools().join("guest-headers/root/usr/src");
-        let headers = fs::read_dir(sources).ok()?.map(|entry| entry.unwrap().path());
-        let headers = headers.into_iter().find(|path| path.to_string_lossy().ends_with("-cloud-amd64"))?;
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kmod");
-        fs::create_dir_all(&folder).unwrap();
-        for file in fs::read_dir(root().join("kmod")).unwrap().map(|entry| entry.unwrap().path()) {
-            fs::copy(&file, folder.join(file.file_name().unwrap())).unwrap();
-        }
-        // W=1: warnings that the kernel's own drivers must not have.
-        let mut make = Command::new("make");
-        make.arg("-C").arg(&folder).arg(format!("KERNEL={}", headers.display())).args(["W=1", "modules"]);
-        let made = make.output().expect("make");
-        let said = format!("{}{}", String::from_utf8_lossy(&made.stdout), String::from_utf8_lossy(&made.stderr));
-        assert!(made.status.success() && !said.contains("warning:"), "{said}");
-        Some(folder.join("lanemark.ko"))
-    };
-    BUILT.get_or_init(build).as_deref()
+    BUILT.get_or_init(|| build(&root().join("kmod"), "lanemark")).as_deref()
+}
+
+/// The module `name` of a folder with a `Kbuild`, built for the guest's kernel; `None` if its headers could not be fetched.
+pub fn build(sources: &Path, name: &str) -> Option<PathBuf> {
+    let headers = fs::read_dir(tools().join("guest-headers/root/usr/src")).ok()?.map(|entry| entry.unwrap().path());
+    let headers = headers.into_iter().find(|path| path.to_string_lossy().ends_with("-cloud-amd64"))?;
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("kmod-{name}"));
+    fs::create_dir_all(&folder).unwrap();
+    let makefile = root().join("kmod/Makefile");
+    for file in fs::read_dir(sources).unwrap().map(|entry| entry.unwrap().path()).chain([makefile]) {
+        fs::copy(&file, folder.join(file.file_name().unwrap())).unwrap();
+    }
+    // W=1: warnings that the kernel's own drivers must not have.
+    let mut make = Command::new("make");
+    make.arg("-C").arg(&folder).arg(format!("KERNEL={}", headers.display())).args(["W=1", "modules"]);
+    let made = make.output().expect("make");
+    let said = format!("{}{}", String::from_utf8_lossy(&made.stdout), String::from_utf8_lossy(&made.stderr));
+    assert!(made.status.success() && !said.contains("warning:"), "{said}");
+    Some(folder.join(format!("{name}.ko")))
 }
 
 /// The program that calls the module as no other one does; `None` without the module.

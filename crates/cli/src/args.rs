@@ -8,6 +8,7 @@ use lanemark_bench::Cores;
 use lanemark_config_space::ConfigWrite;
 use lanemark_fit::Tool;
 use lanemark_hw::linux_sysfs::{Address as FunctionAddress, Range};
+use lanemark_hw::linux_xdma::CardMemory;
 use lanemark_import::ImportTool;
 use lanemark_inventory::{Address, CpuSet};
 use lanemark_machine::{Access, Fence, Flow};
@@ -181,7 +182,8 @@ pub struct CompletionsArgs {
 #[allow(clippy::struct_excessive_bools)] // Each is an option of its own.
 pub struct BenchArgs {
     /// Target: a built-in platform, a host and a card (xeon-spr+gpu-h100), a platform file, 'host' (memory of this machine), the PCI address of a card (0000:01:00.0), a device of a
-    /// runtime (cuda:0, opencl:0, sycl:0), or a namespace of an NVMe drive (nvme:/dev/ng0n1); repeatable [default: host and card-gen5-x16]
+    /// runtime (cuda:0, opencl:0, sycl:0), a namespace of an NVMe drive (nvme:/dev/ng0n1), or a card with AMD's XDMA driver
+    /// (xdma:/dev/xdma0); repeatable [default: host and card-gen5-x16]
     #[arg(long = "on", value_name = "TARGET")]
     pub on: Vec<String>,
     /// Question by name, see 'lanemark questions'; repeatable [default: all without the mark '(not by default)' there]
@@ -468,6 +470,9 @@ pub struct CardArgs {
     /// repeatable [default kind: storage in a prefetchable BAR, else read-only registers]
     #[arg(long = "bar", value_name = "RANGE")]
     pub bars: Vec<Range>,
+    /// Range of the memory of a card with AMD's XDMA driver, whose bytes are overwritten: FROM..TO, addresses on the card
+    #[arg(long, value_name = "RANGE")]
+    pub card_memory: Option<CardMemory>,
     /// Description of the card for its DMA engine: a built-in one (edu) or a device file; the card must be bound to vfio-pci
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
@@ -495,8 +500,9 @@ pub struct CardArgs {
 impl CardArgs {
     /// Whether no option for access to a card is given.
     pub fn is_usual(&self) -> bool {
-        let CardArgs { bars, device, bind, dry_run, i_own_this_device, enable, emulated, system_root } = self;
-        let names_nothing = bars.is_empty() && device.is_none() && bind.is_none();
+        let CardArgs { bars, card_memory, device, bind, dry_run, i_own_this_device, enable, emulated, system_root } =
+            self;
+        let names_nothing = bars.is_empty() && card_memory.is_none() && device.is_none() && bind.is_none();
         names_nothing && !dry_run && !i_own_this_device && !enable && !emulated && system_root.is_none()
     }
 }

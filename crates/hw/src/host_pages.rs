@@ -88,7 +88,7 @@ impl HostPages {
     }
 
     /// Pointer to `len` bytes at `offset`.
-    fn within(&self, offset: u64, len: usize) -> *mut u8 {
+    pub(crate) fn within(&self, offset: u64, len: usize) -> *mut u8 {
         let is_inside = offset.checked_add(len as u64).is_some_and(|end| end <= self.len());
         assert!(is_inside, "{len} B at {offset} of {} B", self.len);
         self.start.as_ptr().wrapping_add(offset as usize)

@@ -11,6 +11,8 @@
 //! - [`linux_vfio`]: a device behind the real IOMMU, through VFIO. Start with `linux_vfio::Container::open`.
 //! - [`linux_nvme`]: a namespace of an NVMe drive, which is read through the kernel's driver. Start with
 //!   `linux_nvme::DriveNode::find`.
+//! - [`linux_xdma`]: a card with AMD's XDMA core, through the character devices of its driver. Start with
+//!   `linux_xdma::XdmaCard::find`.
 //! - [`pci_driver`]: no backend, but what one needs: binding of a PCI function to another driver, and back.
 //! - [`cuda`]: GPUs through the CUDA driver: DMA by kernels, copies, launches. Start with `cuda::CudaMachine::open`.
 //! - [`opencl`]: devices of an OpenCL runtime. Start with `opencl::OpenClMachine::open`.
@@ -50,6 +52,7 @@ pub mod linux_lanemark;
 pub mod linux_nvme;
 pub mod linux_sysfs;
 pub mod linux_vfio;
+pub mod linux_xdma;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod map_unmap;
 mod no_host_memory;

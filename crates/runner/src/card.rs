@@ -9,6 +9,7 @@ use lanemark_hw::linux_lanemark;
 use lanemark_hw::linux_nvme::{DriveNode, NvmeMachine};
 use lanemark_hw::linux_sysfs::{Address, Attachment, CardMachine, Device, Mapping, Place, State};
 use lanemark_hw::linux_vfio::{DRIVER, VfioMachine, VfioOptions};
+use lanemark_hw::linux_xdma::{XdmaCard, XdmaError, XdmaMachine};
 use lanemark_machine::{Facts, Machine};
 use lanemark_record::{Card as CardRecord, CardLink, CardMapping, CardRange, Ceiling, CeilingKind};
 use lanemark_wire::Mps;
@@ -94,6 +95,26 @@ pub(crate) fn open_drive(path: &Path, access: &CardAccess, cancel: &Cancel) -> R
     );
     let attachment = Attachment { device, places: Vec::new(), driver, was_enabled: false };
     let card = Card { attachment, mappings: Vec::new(), emulated, before, mps: payload(node.function()) };
+    Ok(OpenCard { machine: Box::new(machine), card, notes: vec![remark] })
+}
+
+/// Opens the card whose files begin with `path` through its driver `xdma`; `cancel` ends long measurements.
+pub(crate) fn open_xdma(path: &Path, access: &CardAccess, cancel: &Cancel) -> Result<OpenCard, RunError> {
+    let system = access.system();
+    let emulated = if access.emulated { Some("declared with --emulated".to_owned()) } else { system.emulated() };
+    let found = XdmaCard::find(&system, path)?;
+    let memory = access.card_memory.ok_or_else(|| XdmaError::NoMemory { path: path.to_owned() })?;
+    let device = Device::find(&system, found.function())?;
+    let before = State::now(&device);
+    let driver = device.driver()?;
+    let machine = XdmaMachine::open(&found, memory, emulated.is_some(), cancel.flag())?;
+    let remark = format!(
+        "xdma:{}: every transfer is a call of the driver, which pins the memory, maps it for the card, starts the card's engine and \
+         waits for its end; every time includes the whole call: it is an upper bound, and a rate a lower bound of the engine's",
+        path.display()
+    );
+    let attachment = Attachment { device, places: Vec::new(), driver, was_enabled: false };
+    let card = Card { attachment, mappings: Vec::new(), emulated, before, mps: payload(found.function()) };
     Ok(OpenCard { machine: Box::new(machine), card, notes: vec![remark] })
 }
 

@@ -7,11 +7,13 @@ use crate::request::Request;
 use crate::target::Target;
 use crate::tasks::{Task, work};
 use lanemark_bench::{BenchError, Effort};
+use lanemark_hw::Lines;
 use lanemark_hw::linux_lanemark;
 use lanemark_hw::linux_nvme::{DriveNode, NvmeRehearsal};
 use lanemark_hw::linux_sysfs::{Address, Attachment, Device, Rehearsal};
 use lanemark_hw::linux_vfio::{DRIVER, VfioOptions, VfioRehearsal};
-use lanemark_machine::MachineError;
+use lanemark_hw::linux_xdma::{XdmaCard, XdmaError, XdmaRehearsal};
+use lanemark_machine::{Machine, MachineError};
 use std::path::Path;
 
 /// Accesses to a card that a request would make.
@@ -70,7 +72,8 @@ pub fn dry_run(request: &Request) -> Result<DryRun, RunError> {
     let address = match targets.as_slice() {
         [Target::Card(address)] => *address,
         [Target::Nvme(path)] => return dry_run_of_drive(request, path),
-        others if others.iter().any(|target| matches!(target, Target::Card(_) | Target::Nvme(_))) => {
+        [Target::Xdma(path)] => return dry_run_of_xdma(request, path),
+        others if others.iter().any(|target| matches!(target, Target::Card(_) | Target::Nvme(_) | Target::Xdma(_))) => {
             return Err(RunError::DryRunOfOthers);
         }
         _ => return Err(RunError::NoCard { field: "dry_run" }),
@@ -116,18 +119,41 @@ fn dry_run_of_drive(request: &Request, path: &Path) -> Result<DryRun, RunError> 
     let system = access.system();
     let node = DriveNode::find(&system, path)?;
     let rehearsal = NvmeRehearsal::new(&node, access.emulated || system.emulated().is_some())?;
+    let (lines, before) = (rehearsal.notes(), rehearsal.summary().to_vec());
+    dry_run_through_driver(request, node.function(), &before, &lines, Box::new(rehearsal))
+}
+
+/// As [`dry_run`], of a card with the driver `xdma`.
+fn dry_run_of_xdma(request: &Request, path: &Path) -> Result<DryRun, RunError> {
+    let access = &request.setup.card;
+    let system = access.system();
+    let card = XdmaCard::find(&system, path)?;
+    let memory = access.card_memory.ok_or_else(|| XdmaError::NoMemory { path: path.to_owned() })?;
+    let rehearsal = XdmaRehearsal::new(&card, memory, access.emulated || system.emulated().is_some())?;
+    let (lines, before) = (rehearsal.notes(), rehearsal.summary().to_vec());
+    dry_run_through_driver(request, card.function(), &before, &lines, Box::new(rehearsal))
+}
+
+/// As [`dry_run`], of a function that keeps its driver: `before` says what a run does beside its cases, and `lines` what
+/// `rehearsal` has recorded.
+fn dry_run_through_driver(
+    request: &Request,
+    function: Address,
+    before: &[String],
+    lines: &Lines,
+    rehearsal: Box<dyn Machine>,
+) -> Result<DryRun, RunError> {
     let mut found = DryRun {
-        device: node.function().to_string(),
-        id: Device::find(&system, node.function())?.id()?,
+        device: function.to_string(),
+        id: Device::find(&request.setup.card.system(), function)?.id()?,
         refusals: Vec::new(),
-        steps: steps(rehearsal.summary(), LINKS),
+        steps: steps(before, LINKS),
         ranges: Vec::new(),
         cases: Vec::new(),
     };
-    let notes = rehearsal.notes();
-    let mut targets = vec![OpenTarget::of_memory(Box::new(rehearsal))];
+    let mut targets = vec![OpenTarget::of_memory(rehearsal)];
     let work = work(&request.named_or_usual(), &targets, &request.axes)?;
-    found.cases = work.tasks.iter().map(|task| accesses(&mut targets[0], &|| notes.take(), task)).collect();
+    found.cases = work.tasks.iter().map(|task| accesses(&mut targets[0], &|| lines.take(), task)).collect();
     Ok(found)
 }
 

@@ -8,6 +8,7 @@ use lanemark_hw::cuda::CudaError;
 use lanemark_hw::linux_nvme::DriveError;
 use lanemark_hw::linux_sysfs::CardError;
 use lanemark_hw::linux_vfio::VfioError;
+use lanemark_hw::linux_xdma::XdmaError;
 use lanemark_hw::opencl::OpenClError;
 use lanemark_hw::sycl::SyclError;
 use lanemark_machine::{Flow, MachineError};
@@ -186,8 +187,14 @@ pub enum RunError {
         /// The part of the request that applies to cards only.
         field: &'static str,
     },
-    /// Several cards in one request; ranges of BARs belong to one card.
-    #[error("bar names ranges of one card: measure one card at a time")]
+    /// Options for a card with the driver `xdma`, without one among the targets.
+    #[error("{field} applies to cards with the driver xdma only: name one by its files, for example xdma:/dev/xdma0")]
+    NoXdma {
+        /// The part of the request that applies to such cards only.
+        field: &'static str,
+    },
+    /// Several cards in one request; ranges of BARs, or of memory, belong to one card.
+    #[error("bar and card_memory name ranges of one card: measure one card at a time")]
     SeveralCards,
     /// A dry run with targets other than one card.
     #[error("dry_run applies to one card or drive: remove the other targets")]
@@ -201,6 +208,9 @@ pub enum RunError {
     /// A namespace of a drive that cannot be opened.
     #[error(transparent)]
     Drive(#[from] DriveError),
+    /// A card that cannot be opened through its driver `xdma`.
+    #[error(transparent)]
+    Xdma(#[from] XdmaError),
     /// A device file with errors.
     #[error("device: {0}")]
     DeviceFile(#[from] DeviceFileError),
@@ -365,6 +375,12 @@ impl RunError {
                 | VfioError::Permission { .. },
             )
             | RunError::Drive(DriveError::Permission { .. } | DriveError::Unsupported { .. } | DriveError::Os { .. })
+            | RunError::Xdma(
+                XdmaError::Permission { .. }
+                | XdmaError::InUse { .. }
+                | XdmaError::Unsupported { .. }
+                | XdmaError::Os { .. },
+            )
             | RunError::OpenCl(_)
             | RunError::Sycl(_)
             | RunError::Cuda(_)
@@ -389,7 +405,7 @@ impl RunError {
             RunError::With(_) | RunError::RepeatedKey { .. } => "with",
             RunError::Setpci(_) => "setpci",
             RunError::Fault(_) | RunError::FaultInFormula { .. } | RunError::FaultNeverOccurs { .. } => "fault",
-            RunError::RealTarget { field, .. } | RunError::NoCard { field } => field,
+            RunError::RealTarget { field, .. } | RunError::NoCard { field } | RunError::NoXdma { field } => field,
             RunError::NoRuntimeForKernels => "kernels",
             RunError::TwinIsReal { .. } | RunError::NoTwin => "twin",
             RunError::MatrixName { .. } | RunError::MatrixFile { .. } => "matrix",
@@ -451,6 +467,7 @@ mod tests {
             RunError::FaultInFormula { fault: "x".to_owned() },
             RunError::FaultNeverOccurs { fault: "x".to_owned() },
             RunError::NoCard { field: "enable" },
+            RunError::NoXdma { field: "card_memory" },
             RunError::NoDeviceFile { name: "a".to_owned(), because: "b".to_owned() },
             RunError::DeviceNotBehindVfio("0000:01:00.0".to_owned()),
             RunError::SeveralCards,

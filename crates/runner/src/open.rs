@@ -44,6 +44,10 @@ impl Target {
                 let OpenCard { machine, card, notes } = card::open_drive(path, &setup.card, cancel)?;
                 return Ok(OpenTarget { machine, kind: Kind::Card(Box::new(card)), notes, with: Vec::new() });
             }
+            Target::Xdma(path) => {
+                let OpenCard { machine, card, notes } = card::open_xdma(path, &setup.card, cancel)?;
+                return Ok(OpenTarget { machine, kind: Kind::Card(Box::new(card)), notes, with: Vec::new() });
+            }
             Target::Named(name) => platform(name)?,
             Target::Platform(platform) => Platform::clone(platform),
             // Returned above.
@@ -75,7 +79,8 @@ fn open_changed(
         | Target::Sycl(_)
         | Target::Cuda(_)
         | Target::Card(_)
-        | Target::Nvme(_) => {
+        | Target::Nvme(_)
+        | Target::Xdma(_) => {
             return of.open(setup, cancel);
         }
     };

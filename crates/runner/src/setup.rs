@@ -5,6 +5,7 @@ use crate::error::RunError;
 use crate::target::Target;
 use lanemark_devices::{DeviceFile, Harmless};
 use lanemark_hw::linux_sysfs::{Consent, Kind, Range, System};
+use lanemark_hw::linux_xdma::CardMemory;
 use std::path::PathBuf;
 
 /// Options for opening targets.
@@ -25,6 +26,8 @@ pub struct Setup {
 pub struct CardAccess {
     /// Ranges of BARs that may be loaded and stored; all other addresses stay untouched.
     pub bars: Vec<Range>,
+    /// Range of the memory of a card with the driver `xdma` that may be overwritten.
+    pub card_memory: Option<CardMemory>,
     /// Description of the card, for its DMA engine.
     pub device: Option<DeviceFile>,
     /// Driver to which the card is bound before it is opened, `vfio-pci` or `lanemark`; for a dry run, which binds nothing.
@@ -43,26 +46,30 @@ impl CardAccess {
         self.binds_to.as_deref() == Some(driver)
     }
 
-    /// The name of the first option given that does not apply to a drive behind the kernel's driver, unless `is_drive` is false.
-    fn given(&self, is_drive: bool) -> Option<&'static str> {
+    /// The name of the first option given that applies to a card by its address only; with `has_other`, to one behind another
+    /// driver too.
+    fn given(&self, has_other: bool) -> Option<&'static str> {
         let given = [
             (!self.bars.is_empty(), "bar"),
             (self.device.is_some(), "device"),
             (self.consent.owns_device, "i_own_this_device"),
             (self.consent.enable, "enable"),
-            (self.emulated && !is_drive, "emulated"),
-            (self.system_root.is_some() && !is_drive, "system_root"),
+            (self.emulated && !has_other, "emulated"),
+            (self.system_root.is_some() && !has_other, "system_root"),
         ];
         given.into_iter().find(|(is_given, _)| *is_given).map(|(_, field)| field)
     }
 
     /// Checks that card options come with exactly one card.
     pub(crate) fn check(&self, targets: &[Target]) -> Result<(), RunError> {
-        let cards = targets.iter().filter(|target| matches!(target, Target::Card(_))).count();
-        let is_drive = targets.iter().any(|target| matches!(target, Target::Nvme(_)));
-        match self.given(is_drive) {
+        let count = |is_one: fn(&Target) -> bool| targets.iter().filter(|target| is_one(target)).count();
+        let cards = count(|target| matches!(target, Target::Card(_)));
+        let xdma = count(|target| matches!(target, Target::Xdma(_)));
+        let has_other = count(|target| matches!(target, Target::Nvme(_) | Target::Xdma(_))) > 0;
+        match self.given(has_other) {
             Some(field) if cards == 0 => Err(RunError::NoCard { field }),
-            _ if cards > 1 => Err(RunError::SeveralCards),
+            _ if self.card_memory.is_some() && xdma == 0 => Err(RunError::NoXdma { field: "card_memory" }),
+            _ if cards > 1 || xdma > 1 => Err(RunError::SeveralCards),
             _ => Ok(()),
         }
     }

@@ -17,6 +17,7 @@ use std::str::FromStr;
 /// assert!(matches!("0000:01:00.0".parse::<Target>()?, Target::Card(_)));
 /// assert_eq!("my-card.toml".parse::<Target>()?, Target::Named("my-card.toml".to_owned()));
 /// assert!(matches!("nvme:/dev/ng0n1".parse::<Target>()?, Target::Nvme(_)));
+/// assert!(matches!("xdma:/dev/xdma0".parse::<Target>()?, Target::Xdma(_)));
 /// assert!("sycl:first".parse::<Target>().is_err());
 /// # Ok::<(), lanemark_runner::RunError>(())
 /// ```
@@ -35,6 +36,8 @@ pub enum Target {
     Card(Address),
     /// A namespace of an NVMe drive, by the path of its character device: reads through the kernel's driver.
     Nvme(PathBuf),
+    /// A card with AMD's XDMA core, by the common part of the paths of its files: transfers through the kernel's driver.
+    Xdma(PathBuf),
     /// A simulated platform, by the name of a preset or the path of a file.
     Named(String),
     /// A simulated platform.
@@ -57,6 +60,8 @@ const SYCL: &str = "sycl";
 const CUDA: &str = "cuda";
 /// Prefix of the paths of namespaces.
 const NVME: &str = "nvme:";
+/// Prefix of the paths of cards with the driver `xdma`.
+const XDMA: &str = "xdma:";
 
 impl Target {
     /// Whether the target is a real machine or device, as opposed to a simulated platform.
@@ -68,7 +73,8 @@ impl Target {
             | Target::Sycl(_)
             | Target::Cuda(_)
             | Target::Card(_)
-            | Target::Nvme(_) => true,
+            | Target::Nvme(_)
+            | Target::Xdma(_) => true,
             Target::Named(_) | Target::Platform(_) => false,
             Target::Changed { of, .. } => of.is_real(),
         }
@@ -79,7 +85,12 @@ impl Target {
     pub fn is_runtime(&self) -> bool {
         match self {
             Target::OpenCl(_) | Target::Sycl(_) | Target::Cuda(_) => true,
-            Target::Host | Target::Card(_) | Target::Nvme(_) | Target::Named(_) | Target::Platform(_) => false,
+            Target::Host
+            | Target::Card(_)
+            | Target::Nvme(_)
+            | Target::Xdma(_)
+            | Target::Named(_)
+            | Target::Platform(_) => false,
             Target::Changed { of, .. } => of.is_runtime(),
         }
     }
@@ -103,6 +114,8 @@ impl FromStr for Target {
             number.map(Target::Cuda)
         } else if let Some(path) = name.strip_prefix(NVME) {
             Ok(Target::Nvme(path.into()))
+        } else if let Some(path) = name.strip_prefix(XDMA) {
+            Ok(Target::Xdma(path.into()))
         } else if let Ok(address) = name.parse() {
             Ok(Target::Card(address))
         } else {
@@ -120,6 +133,7 @@ impl fmt::Display for Target {
             Target::Cuda(number) => write!(f, "{CUDA}:{number}"),
             Target::Card(address) => address.fmt(f),
             Target::Nvme(path) => write!(f, "{NVME}{}", path.display()),
+            Target::Xdma(path) => write!(f, "{XDMA}{}", path.display()),
             Target::Named(name) => f.write_str(name),
             Target::Platform(platform) => f.write_str(&platform.name),
             Target::Changed { of, with } => {

@@ -66,6 +66,7 @@ pub use effective::{MappedType, Mapping};
 pub use error::CardError;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub use machine::CardMachine;
+pub(crate) use range::offsets;
 pub use range::{Kind, NotARange, Range};
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub use rehearsal::Rehearsal;

@@ -126,18 +126,23 @@ impl FromStr for Range {
             .ok()
             .filter(|bar| *bar < 6)
             .ok_or_else(|| not("the BAR must be a number from 0 to 5".to_owned()))?;
-        let (from, to) =
-            offsets.split_once("..").ok_or_else(|| not("there is no '..' between the offsets".to_owned()))?;
-        let (from, to) = (offset(from).map_err(not)?, offset(to).map_err(not)?);
-        if from >= to {
-            return Err(not("it is empty: the end offset must be greater than the start offset".to_owned()));
-        }
+        let (from, to) = self::offsets(offsets).map_err(not)?;
         let known = |name: &str| Kind::ALL.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
         let names = || Kind::ALL.map(|(name, _)| name).join(", ");
         let kind =
             kind.map(|name| known(name).ok_or_else(|| not(format!("the kind '{name}' is not one of {}", names()))));
         Ok(Range { bar, from, to, kind: kind.transpose()? })
     }
+}
+
+/// Start and end of a range in the notation `FROM..TO`, which is not empty; else the reason.
+pub(crate) fn offsets(text: &str) -> Result<(u64, u64), String> {
+    let (from, to) = text.split_once("..").ok_or_else(|| "there is no '..' between the offsets".to_owned())?;
+    let (from, to) = (offset(from)?, offset(to)?);
+    if from >= to {
+        return Err("it is empty: the end offset must be greater than the start offset".to_owned());
+    }
+    Ok((from, to))
 }
 
 fn offset(text: &str) -> Result<u64, String> {

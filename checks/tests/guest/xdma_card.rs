@@ -1,0 +1,199 @@
+//! A card with AMD's XDMA core, through its driver: a module with the same files and errors, on memory of the kernel.
+
+use crate::guest::{Guest, Guests, Hardware, KERNEL, Lent};
+use crate::module::build;
+use lanemark_checks::{lanemark, root};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// The card whose driver is the twin.
+const DEVICES: &[&str] = &[
+    "-device intel-iommu,intremap=on,caching-mode=on",
+    "-device pcie-root-port,id=rp1,chassis=1,slot=1,addr=0x2,x-speed=8,x-width=8",
+    "-device edu,id=card,bus=rp1,dma_mask=0xffffffff",
+];
+
+const CARD: &str = "xdma:/dev/xdma0";
+const FUNCTION: &str = "0000:01:00.0";
+/// The memory of the card, and what a test gives away of it.
+const GIVEN: &str = "--card-memory 0x20000..0x60000";
+
+fn boot() -> Guest {
+    static TWIN: OnceLock<PathBuf> = OnceLock::new();
+    let twin = TWIN.get_or_init(|| build(&root().join("checks/guest/xdma"), "xdma").expect("headers of the kernel"));
+    let programs: [&Path; 2] = [lanemark(), twin];
+    let mut guest = Guest::boot(&Hardware { packages: KERNEL, devices: DEVICES, kernel: "" }, &programs, |_| ());
+    guest.expect("insmod /bin/xdma.ko from=0x20000 to=0x60000; ls /dev/xdma0_h2c_0 /dev/xdma0_c2h_1");
+    guest
+}
+
+/// A guest that these tests share.
+pub fn shared() -> Lent<'static> {
+    static GUESTS: Guests = Guests::new(boot);
+    GUESTS.lend()
+}
+
+/// Sets a parameter of the driver while `then` runs.
+fn with<T>(guest: &mut Guest, parameter: &str, value: &str, then: impl FnOnce(&mut Guest) -> T) -> T {
+    let file = format!("/sys/module/xdma/parameters/{parameter}");
+    let before = guest.expect(&format!("cat {file}; echo {value} >{file}"));
+    let done = then(guest);
+    guest.expect(&format!("echo {} >{file}", before.trim()));
+    done
+}
+
+fn record(guest: &mut Guest, arguments: &str) -> Value {
+    guest.expect(&format!("lanemark bench --on {CARD} {arguments} --record xdma.json >/dev/null"));
+    serde_json::from_str(&guest.expect("cat xdma.json")).unwrap()
+}
+
+/// Number of bytes outside of the addresses that were given away which were touched.
+fn beyond(guest: &mut Guest) -> String {
+    guest.expect("cat /sys/module/xdma/parameters/beyond").trim().to_owned()
+}
+
+pub fn a_card_reads_and_writes_host_memory_and_only_addresses_that_are_given_away() {
+    let mut guest = shared();
+    let questions = "dma_read_bandwidth,dma_write_bandwidth,dma_read_write_mix,dma_read_latency,doorbell_to_completion";
+    let found = record(&mut guest, &format!("{GIVEN} --question {questions} --sizes 64,100,4KiB,128KiB --budget 0.3"));
+    let answers = found["answers"].as_array().unwrap();
+    for answer in answers {
+        let (claimed, confirmed) = (&answer["bytes"]["claimed_bytes"], &answer["bytes"]["confirmed_bytes"]);
+        assert!(claimed == confirmed && claimed.as_u64() >= answer["size_bytes"].as_u64(), "{answer}");
+    }
+    for question in ["dma_read_bandwidth", "dma_write_bandwidth", "dma_read_write_mix", "dma_read_latency"] {
+        for size in [64, 100, 4096, 128 << 10] {
+            let has = |answer: &&Value| answer["question"] == question && answer["size_bytes"] == size;
+            assert!(answers.iter().any(|answer| has(&answer)), "{question} {size}: {}", found["skipped"]);
+        }
+    }
+    assert!(answers.iter().all(|answer| answer["question"] != "doorbell_to_completion"));
+    assert!(found["skipped"].to_string().contains("doorbell_to_completion"), "{}", found["skipped"]);
+    assert_eq!(beyond(&mut guest), "0");
+    let target = &found["targets"][0];
+    assert_eq!((&target["name"], &target["kind"]), (&CARD.into(), &"emulated".into()));
+    assert_eq!((&target["card"]["id"], &target["card"]["driver"]), (&"1234:11e8".into(), &"xdma".into()), "{target}");
+    let summary = target["summary"].to_string();
+    assert!(summary.contains("xdma0 (0000:01:00.0) with 2 h2c and 2 c2h channels"), "{summary}");
+    assert!(found["warnings"].to_string().contains("every transfer is a call of the driver"), "{}", found["warnings"]);
+    assert!(target["card"]["links"].as_array().is_some_and(|links| !links.is_empty()), "{target}");
+}
+
+pub fn several_channels_move_their_shares_at_once() {
+    let mut guest = shared();
+    let asked = format!("{GIVEN} --question dma_read_bandwidth,dma_write_bandwidth --sizes 4KiB --budget 0.3");
+    let found = record(&mut guest, &format!("{asked} --channels 2"));
+    for answer in found["answers"].as_array().unwrap() {
+        assert_eq!(answer["bytes"]["claimed_bytes"], answer["bytes"]["confirmed_bytes"], "{answer}");
+        assert!(answer["bytes"]["claimed_bytes"].as_u64() > Some(4096), "{answer}");
+    }
+    assert_eq!(found["answers"].as_array().map(Vec::len), Some(2), "{}", found["skipped"]);
+    assert_eq!(beyond(&mut guest), "0");
+    let said = guest.run(&format!("lanemark bench --on {CARD} {asked} --channels 3"));
+    assert!(said.status == 77 && said.stderr.contains("the design has 2 of each direction"), "{said:?}");
+}
+
+pub fn bytes_that_the_card_stores_elsewhere_are_not_confirmed() {
+    let mut guest = shared();
+    let asked = format!("bench --on {CARD} {GIVEN} --question dma_read_bandwidth --sizes 4KiB --budget 0.2");
+    let said = with(&mut guest, "shift_bytes", "64", |guest| guest.run(&format!("lanemark {asked}")));
+    let text = format!("{}{}", said.stdout, said.stderr);
+    assert!(said.status == 1 && text.contains("bytes arrived; the figure is invalid"), "{said:?}");
+    assert_eq!(guest.run(&format!("lanemark {asked}")).status, 0);
+}
+
+pub fn errors_of_the_driver_end_a_run_with_the_file_and_a_remedy() {
+    let mut guest = shared();
+    let mut ends = |parameter: &str, value: &str, given: &str, words: &str| {
+        let asked =
+            format!("lanemark bench --on {CARD} {given} --question dma_write_bandwidth --sizes 4KiB --budget 0.2");
+        let said = with(&mut guest, parameter, value, |guest| guest.run(&asked));
+        assert!(said.status == 1 && said.stderr.contains(words), "{words}: {said:?}");
+    };
+    ends("most_bytes", "1000", GIVEN, "/dev/xdma0_c2h_0: the driver has moved 1000 of 4096 B of a transfer: a stream");
+    ends("beat_bytes", "128", "--card-memory 0x20040..0x60000", "/dev/xdma0_h2c_0: the driver refuses the place");
+    ends("poll_mode", "1", "--card-memory 0..0x10000", "/dev/xdma0_h2c_0: the driver reports 'Input/output error");
+}
+
+pub fn a_card_without_a_range_of_its_memory_and_other_paths_are_refused() {
+    let mut guest = shared();
+    let mut refused = |arguments: &str, status: i32, words: &str| {
+        let said = guest.run(&format!("lanemark bench {arguments} --question dma_write_bandwidth --sizes 4KiB"));
+        assert!(said.status == status && said.stderr.contains(words), "{words}: {said:?}");
+    };
+    refused(&format!("--on {CARD}"), 2, "name a range that may be overwritten");
+    refused(&format!("--on xdma:/dev/xdma1 {GIVEN}"), 2, "/dev/xdma1 has no channel");
+    refused(&format!("--on xdma:/dev/xdma0_h2c_0 {GIVEN}"), 2, "here xdma:/dev/xdma0");
+    refused(&format!("--on {CARD} --card-memory 32..4096"), 2, "multiple of 64 B");
+    refused(&format!("--on host {GIVEN}"), 2, "applies to cards with the driver xdma only");
+    refused(&format!("--on {CARD} {GIVEN} --bar 0:0..4KiB"), 2, "applies to cards only");
+    refused(&format!("--on {CARD} --card-memory 0x20000..0x20400"), 77, "name a longer one");
+    let said = guest.run_as_somebody("lanemark", &format!("bench --on {CARD} {GIVEN} --question dma_write_bandwidth"));
+    assert!(said.status == 77 && said.stderr.contains("permission denied: run as root"), "{said:?}");
+}
+
+pub fn a_dry_run_lists_the_calls_and_makes_none() {
+    let mut guest = shared();
+    let asked = format!("bench --on {CARD} {GIVEN} --question dma_read_write_mix --sizes 4KiB --dry-run");
+    // Not even the permission to open a channel is needed.
+    let said = guest.run_as_somebody("lanemark", &asked);
+    assert_eq!(said.status, 0, "{said:?}");
+    for words in [
+        "0000:01:00.0 (1234:11e8)",
+        "opened and locked: /dev/xdma0_h2c_0 to 1 and /dev/xdma0_c2h_0 to 1",
+        "overwritten: addresses 0x20000 to 0x5ffff of the card; no others are read or written",
+        "writes (pwrite) to h2c channel 0: 256 x 4KiB per iteration",
+        "reads (pread) from c2h channel 0: 256 x 4KiB per iteration",
+        "dry run, nothing was accessed",
+    ] {
+        assert!(said.stdout.contains(words), "{words}:\n{}", said.stdout);
+    }
+}
+
+/// Starts a run that takes minutes, and waits until it moves bytes.
+fn running(guest: &mut Guest) {
+    let asked = format!("{GIVEN} --question dma_write_bandwidth --sizes 4KiB --full --budget 900");
+    guest.expect("rm -f status");
+    guest.expect(&format!("(lanemark bench --on {CARD} {asked} >said 2>&1; echo $? >status) >/dev/null 2>&1 &"));
+    let opened = "ls -l /proc/$(pidof lanemark)/fd 2>/dev/null | grep -q xdma0_c2h_1";
+    guest.expect(&format!("for i in $(seq 300); do {opened} && exit 0; sleep 0.1; done; cat said; exit 1"));
+    guest.expect("sleep 1; [ ! -s status ] || { cat said; exit 1; }");
+}
+
+/// The exit status of that run, and its output.
+fn ended(guest: &mut Guest) -> (String, String) {
+    guest.expect("for i in $(seq 600); do [ -s status ] && exit 0; sleep 0.1; done; ps; cat said; exit 1");
+    (guest.expect("cat status").trim().to_owned(), guest.expect("cat said"))
+}
+
+pub fn a_second_program_is_refused_and_a_killed_one_leaves_no_lock() {
+    let mut guest = shared();
+    running(&mut guest);
+    let asked = format!("lanemark bench --on {CARD} {GIVEN} --question dma_write_bandwidth --sizes 4KiB --budget 0.1");
+    let said = guest.run(&asked);
+    assert!(said.status == 77 && said.stderr.contains("another program measures this card"), "{said:?}");
+    guest.expect("kill -9 $(pidof lanemark)");
+    assert_eq!(ended(&mut guest).0, "137");
+    let said = guest.run(&asked);
+    assert_eq!(said.status, 0, "{said:?}");
+}
+
+pub fn a_signal_ends_transfers_by_the_driver() {
+    let mut guest = shared();
+    running(&mut guest);
+    guest.expect("kill -INT $(pidof lanemark)");
+    let (status, said) = ended(&mut guest);
+    assert_eq!(status, "130", "{said}");
+}
+
+pub fn unbinding_the_driver_ends_a_run_with_the_name_of_the_card() {
+    let mut guest = shared();
+    running(&mut guest);
+    guest.expect(&format!("echo {FUNCTION} >/sys/bus/pci/drivers/xdma/unbind"));
+    let (status, said) = ended(&mut guest);
+    assert!(status == "1" && said.contains(&format!("{CARD}: the card is gone")), "{status} {said}");
+    let after = guest.run(&format!("lanemark bench --on {CARD} {GIVEN}"));
+    assert!(after.status == 2 && after.stderr.contains("this machine has none"), "{after:?}");
+    guest.expect(&format!("echo {FUNCTION} >/sys/bus/pci/drivers/xdma/bind"));
+}

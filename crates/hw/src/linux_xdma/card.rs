@@ -1,0 +1,211 @@
+//! The channels of a card, and what sysfs says about them.
+
+use super::XdmaError;
+use crate::linux_sysfs::{Address, System, text};
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+
+/// Class of the driver's files.
+const CLASS: &str = "sys/class/xdma";
+/// Most channels of a direction. Source: AMD PG195, "Feature Summary".
+const MOST_CHANNELS: u32 = 4;
+
+/// Directions, as the driver names them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Direction {
+    /// Host to card: the card reads host memory.
+    H2c,
+    /// Card to host: the card writes host memory.
+    C2h,
+}
+
+impl Direction {
+    const fn name(self) -> &'static str {
+        match self {
+            Direction::H2c => "h2c",
+            Direction::C2h => "c2h",
+        }
+    }
+}
+
+/// A card with the driver `xdma`. Creating a value does not access the card.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct XdmaCard {
+    path: PathBuf,
+    /// Name in sysfs, such as `xdma0`.
+    name: String,
+    function: Address,
+    /// Channels of each direction, counted from 0 without gaps.
+    h2c: u32,
+    c2h: u32,
+    system: System,
+}
+
+impl XdmaCard {
+    /// Finds the card whose files begin with `path`, such as `/dev/xdma0`.
+    ///
+    /// # Errors
+    /// [`XdmaError`] if there is none, or if it has no channel of one direction.
+    pub fn find(system: &System, path: &Path) -> Result<XdmaCard, XdmaError> {
+        let not = |is: &str| XdmaError::NotACard { path: path.to_owned(), is: is.to_owned(), hint: hint(system) };
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let is_card = name
+            .strip_prefix("xdma")
+            .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()));
+        if !is_card {
+            return Err(not("is not the name of a card"));
+        }
+        let card = |h2c, c2h, function| XdmaCard {
+            path: path.to_owned(),
+            name: name.to_owned(),
+            function,
+            h2c,
+            c2h,
+            system: system.clone(),
+        };
+        let class = system.path(CLASS);
+        let count = |direction: Direction| {
+            let is_there = |number: &u32| class.join(format!("{name}_{}_{number}", direction.name())).exists();
+            (0..MOST_CHANNELS).take_while(is_there).count() as u32
+        };
+        let (h2c, c2h) = (count(Direction::H2c), count(Direction::C2h));
+        if h2c == 0 && c2h == 0 {
+            return Err(not("has no channel (a file such as xdma0_h2c_0)"));
+        }
+        if h2c == 0 || c2h == 0 {
+            let (has, lacks) = if c2h == 0 { ("h2c", "c2h") } else { ("c2h", "h2c") };
+            let because = format!(
+                "this design has {has} channels only, and its bytes are verified by {lacks} channels: use a design with both"
+            );
+            return Err(XdmaError::Unsupported { path: path.to_owned(), because });
+        }
+        let first = class.join(format!("{name}_h2c_0"));
+        let device = first.join("device").canonicalize().ok();
+        let function = device.as_deref().and_then(Path::file_name).and_then(|name| name.to_str()?.parse().ok());
+        let function = function.ok_or_else(|| XdmaError::Unsupported {
+            path: path.to_owned(),
+            because: format!("sysfs has no PCI address of this card ({})", first.join("device").display()),
+        })?;
+        let card = card(h2c, c2h, function);
+        for direction in [Direction::H2c, Direction::C2h] {
+            card.check_file(direction)?;
+        }
+        Ok(card)
+    }
+
+    /// Fails if the first file of a direction is no character device.
+    fn check_file(&self, direction: Direction) -> Result<(), XdmaError> {
+        let path = self.file(direction, 0);
+        let is_device = fs::metadata(&path).is_ok_and(|data| data.file_type().is_char_device());
+        if is_device {
+            return Ok(());
+        }
+        let because = "sysfs has this channel, but this is not its character device: name the folder in which they are";
+        Err(XdmaError::Unsupported { path, because: because.to_owned() })
+    }
+
+    /// Common part of the paths of its files, as given.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// PCI function of the card.
+    #[must_use]
+    pub const fn function(&self) -> Address {
+        self.function
+    }
+
+    /// The channels, in words.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        format!("{} ({}) with {} h2c and {} c2h channels", self.name, self.function, self.h2c, self.c2h)
+    }
+
+    /// Channels that exist in both directions.
+    #[must_use]
+    pub fn channels(&self) -> u32 {
+        self.h2c.min(self.c2h)
+    }
+
+    /// Path of the file of a channel.
+    pub(super) fn file(&self, direction: Direction, number: u32) -> PathBuf {
+        let mut name = self.path.as_os_str().as_bytes().to_vec();
+        name.extend(format!("_{}_{number}", direction.name()).bytes());
+        PathBuf::from(std::ffi::OsString::from(std::ffi::OsStr::from_bytes(&name)))
+    }
+
+    /// Whether the driver polls for the end of transfers instead of waiting for an interrupt; `None` if it does not say it.
+    #[must_use]
+    pub fn polls(&self) -> Option<bool> {
+        let mode = text(&self.system.path("sys/module/xdma/parameters/poll_mode")).ok()?;
+        Some(mode.trim() != "0")
+    }
+
+    /// Whether the same card still has these files.
+    pub(super) fn is_there(&self) -> bool {
+        XdmaCard::find(&self.system, &self.path).is_ok_and(|found| found == *self)
+    }
+}
+
+/// The cards to name instead.
+fn hint(system: &System) -> String {
+    let entries = fs::read_dir(system.path(CLASS)).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut cards: Vec<String> = names.filter_map(|name| Some(name.split_once("_h2c_")?.0.to_owned())).collect();
+    cards.sort();
+    cards.dedup();
+    if cards.is_empty() {
+        return "such as xdma:/dev/xdma0; this machine has none (load the driver xdma of AMD)".to_owned();
+    }
+    format!("here {}", cards.iter().map(|name| format!("xdma:/dev/{name}")).collect::<Vec<_>>().join(" or "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// A system with these channels in sysfs, all of one function.
+    fn system(channels: &[&str]) -> (tempfile::TempDir, System) {
+        let folder = tempfile::tempdir().unwrap();
+        let function = folder.path().join("sys/devices/pci0000:00/0000:01:00.0");
+        fs::create_dir_all(&function).unwrap();
+        fs::create_dir_all(folder.path().join("dev")).unwrap();
+        for channel in channels {
+            let at = folder.path().join(CLASS).join(channel);
+            fs::create_dir_all(&at).unwrap();
+            symlink(&function, at.join("device")).unwrap();
+            symlink("/dev/null", folder.path().join("dev").join(channel)).unwrap();
+        }
+        let system = System::at(folder.path());
+        (folder, system)
+    }
+
+    #[test]
+    fn a_card_is_found_with_its_channels_and_its_function() {
+        let (folder, system) = system(&["xdma0_h2c_0", "xdma0_h2c_1", "xdma0_c2h_0", "xdma1_h2c_0", "xdma0_user"]);
+        let card = XdmaCard::find(&system, &folder.path().join("dev/xdma0")).unwrap();
+        assert_eq!(card.summary(), "xdma0 (0000:01:00.0) with 2 h2c and 1 c2h channels");
+        assert_eq!((card.channels(), card.polls(), card.is_there()), (1, None, true));
+        fs::remove_dir_all(folder.path().join(CLASS).join("xdma0_h2c_1")).unwrap();
+        assert!(!card.is_there(), "it has other channels than before");
+    }
+
+    #[test]
+    fn what_is_no_card_is_named_with_the_cards_of_the_machine() {
+        let (folder, system) = system(&["xdma0_h2c_0", "xdma0_c2h_0", "xdma7_c2h_0"]);
+        let said = |name: &str| XdmaCard::find(&system, &folder.path().join("dev").join(name)).unwrap_err().to_string();
+        for wrong in ["xdma0_h2c_0", "xdma", "xdmaa", "null", "xdma1"] {
+            assert!(said(wrong).ends_with("here xdma:/dev/xdma0"), "{wrong}: {}", said(wrong));
+        }
+        assert!(said("xdma7").contains("has c2h channels only"), "{}", said("xdma7"));
+        fs::remove_file(folder.path().join("dev/xdma0_c2h_0")).unwrap();
+        assert!(said("xdma0").contains("xdma0_c2h_0: sysfs has this channel"), "{}", said("xdma0"));
+        let (_folder, empty) = self::system(&[]);
+        let said = XdmaCard::find(&empty, Path::new("/dev/xdma0")).unwrap_err().to_string();
+        assert!(said.contains("this machine has none"), "{said}");
+    }
+}

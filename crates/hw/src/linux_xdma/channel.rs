@@ -1,0 +1,113 @@
+//! One call of the driver: a transfer by one channel.
+
+#![allow(unsafe_code)]
+
+use super::card::Direction;
+use super::{XdmaCard, XdmaError};
+use crate::host_pages::HostPages;
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use rustix::io::Errno;
+use std::fmt;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::path::PathBuf;
+
+/// A channel of a card, opened.
+#[derive(Debug)]
+pub(super) struct Channel {
+    file: OwnedFd,
+    direction: Direction,
+    path: PathBuf,
+}
+
+/// Host memory of transfers, which several threads may start.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Memory<'a>(&'a HostPages);
+
+// SAFETY: the only use is `Channel::transfer`, in which the kernel accesses the memory, and this process does not.
+unsafe impl Send for Memory<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Memory<'_> {}
+
+impl<'a> Memory<'a> {
+    pub(super) const fn of(pages: &'a HostPages) -> Memory<'a> {
+        Memory(pages)
+    }
+}
+
+/// Why a transfer has failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum CallError {
+    /// The call returned an error.
+    Refused(Errno),
+    /// Fewer bytes were moved than asked for.
+    Short { moved: u64, asked: u64 },
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CallError::Refused(Errno::INVAL) => f.write_str(
+                "the driver refuses the place or the length of a transfer (invalid argument): a design with a data path wider \
+                 than 64 B, or with a fixed address",
+            ),
+            CallError::Refused(Errno::NODEV | Errno::NXIO) => {
+                f.write_str("the card is gone, or its driver was unbound; see dmesg")
+            }
+            CallError::Refused(error) => {
+                write!(f, "the driver reports '{error}'; see dmesg, and whether the card's memory has this address")
+            }
+            CallError::Short { moved, asked } => write!(
+                f,
+                "the driver has moved {moved} of {asked} B of a transfer: a stream (AXI4-Stream) has no addresses, and cannot be \
+                 measured"
+            ),
+        }
+    }
+}
+
+impl Channel {
+    /// Opens a channel of `card`, and locks it against other programs of this kind. The lock ends with the process.
+    pub(super) fn open(card: &XdmaCard, direction: Direction, number: u32) -> Result<Channel, XdmaError> {
+        let path = card.file(direction, number);
+        let access = match direction {
+            Direction::H2c => OFlags::WRONLY,
+            Direction::C2h => OFlags::RDONLY,
+        };
+        let file = open(&path, access | OFlags::CLOEXEC, Mode::empty()).map_err(|error| match error {
+            Errno::ACCESS | Errno::PERM => XdmaError::Permission { path: path.clone() },
+            Errno::BUSY => XdmaError::InUse { path: path.clone() },
+            error => XdmaError::Os { path: path.clone(), doing: "opening it", source: error.into() },
+        })?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+            Errno::WOULDBLOCK => XdmaError::InUse { path: path.clone() },
+            error => XdmaError::Os { path: path.clone(), doing: "locking it", source: error.into() },
+        })?;
+        Ok(Channel { file, direction, path })
+    }
+
+    pub(super) const fn path(&self) -> &PathBuf {
+        &self.path
+    }
+
+    /// Moves `bytes` bytes between the byte `at` of `memory` and the address `on_card`.
+    ///
+    /// The driver ends a call after its own timeout (module parameters `h2c_timeout` and `c2h_timeout`, 10 s by default).
+    #[inline]
+    pub(super) fn transfer(&self, memory: Memory<'_>, at: u64, on_card: u64, bytes: u64) -> Result<(), CallError> {
+        let (file, len, offset) = (self.file.as_raw_fd(), bytes as usize, on_card.cast_signed());
+        let memory = memory.0.within(at, len).cast();
+        // SAFETY: the memory is within the pages, which outlives the call, and no reference to it exists.
+        let moved = match self.direction {
+            Direction::H2c => unsafe { libc::pwrite(file, memory, len, offset) },
+            Direction::C2h => unsafe { libc::pread(file, memory, len, offset) },
+        };
+        match u64::try_from(moved) {
+            Ok(moved) if moved == bytes => Ok(()),
+            Ok(moved) => Err(CallError::Short { moved, asked: bytes }),
+            Err(_) => {
+                let error = std::io::Error::last_os_error();
+                Err(CallError::Refused(Errno::from_io_error(&error).unwrap_or(Errno::IO)))
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Errors of opening a card.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Error of opening a card through the character devices of the driver `xdma`.
+///
+/// Each message names the path and a remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum XdmaError {
+    /// The path is not that of a card.
+    #[error("{} {is}: name a card by the common part of its files, {hint}", path.display())]
+    NotACard {
+        /// The path given.
+        path: PathBuf,
+        /// What is wrong.
+        is: String,
+        /// The cards of this machine, or how to get one.
+        hint: String,
+    },
+    /// The user may not open the file.
+    #[error("{}: permission denied: run as root", path.display())]
+    Permission {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another program measures the card.
+    #[error("{}: another program measures this card: end it first", path.display())]
+    InUse {
+        /// The file that it has locked.
+        path: PathBuf,
+    },
+    /// No range of the card's memory may be overwritten.
+    #[error(
+        "{}: transfers overwrite the card's memory: name a range that may be overwritten, with --card-memory, for example --card-memory 0..64MiB",
+        path.display()
+    )]
+    NoMemory {
+        /// The path given.
+        path: PathBuf,
+    },
+    /// This card or machine cannot do it.
+    #[error("{}: {because}", path.display())]
+    Unsupported {
+        /// The path given.
+        path: PathBuf,
+        /// The reason.
+        because: String,
+    },
+    /// The operating system refused.
+    #[error("{}: {doing} failed: {source}", path.display())]
+    Os {
+        /// The file.
+        path: PathBuf,
+        /// The operation.
+        doing: &'static str,
+        /// Error of the operating system.
+        source: io::Error,
+    },
+}
