@@ -86,6 +86,8 @@ class Options(_Variants, total=False):
     card_memory: str
     #: A built-in device (`edu`) or a device file, for a card that is bound to vfio-pci.
     device: Union[str, "os.PathLike[str]"]
+    #: Memory of another card bound to vfio-pci, `FUNCTION:BAR:FROM..TO`, whose bytes are overwritten.
+    peer: str
     i_own_this_device: bool
     enable: bool
     emulated: bool

@@ -151,7 +151,8 @@ impl Subject for StorageBehindVfio {
 
     fn open(&self, interrupted: Arc<AtomicBool>) -> Box<dyn Opened> {
         // Only the test guest has a card for stores, and the guest is emulated.
-        let options = VfioOptions { ranges: &[self.range], file: None, is_emulated: true, interrupted: None };
+        let options =
+            VfioOptions { ranges: &[self.range], file: None, peer: None, is_emulated: true, interrupted: None };
         let machine = VfioMachine::open(&System::this(), self.address, &options);
         Box::new(machine.unwrap_or_else(|error| panic!("{error}")).interrupted_by(interrupted))
     }

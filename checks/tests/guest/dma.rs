@@ -13,6 +13,10 @@ use std::fs;
 /// | 00:06.0 | edu, whose engine drops all but 20 bits of an address |
 /// | 01:00.0 | edu in a hot-plug slot |
 /// | 02:00.0 | ivshmem: BAR2 is 1 MiB of storage, the file `storage` on the outside |
+/// | 05:00.0 | edu below a switch with ACS |
+/// | 06:00.0 | ivshmem below the same switch, the file `below` on the outside |
+/// | 00:07.0 | edu, a function of the same device as |
+/// | 00:07.1 | ivshmem, in one IOMMU group with it: the file `beside` on the outside |
 ///
 /// A transfer of edu takes 100 ms of the guest's time. This time advances with the number of instructions, and jumps to the
 /// next event where the guest waits: so a test takes seconds.
@@ -26,6 +30,16 @@ const DEVICES: &[&str] = &[
     "-device pcie-root-port,id=rp2,chassis=2,slot=2,addr=0x3",
     "-object memory-backend-file,id=storage,share=on,mem-path={folder}/storage,size=1M",
     "-device ivshmem-plain,memdev=storage,bus=rp2",
+    "-device pcie-root-port,id=rp3,chassis=3,slot=3,addr=0x4",
+    "-device x3130-upstream,id=up,bus=rp3",
+    "-device xio3130-downstream,id=down1,bus=up,chassis=4,slot=4",
+    "-device xio3130-downstream,id=down2,bus=up,chassis=5,slot=5",
+    "-device edu,bus=down1",
+    "-object memory-backend-file,id=below,share=on,mem-path={folder}/below,size=1M",
+    "-device ivshmem-plain,memdev=below,bus=down2",
+    "-device edu,addr=0x7.0,multifunction=on",
+    "-object memory-backend-file,id=beside,share=on,mem-path={folder}/beside,size=1M",
+    "-device ivshmem-plain,memdev=beside,addr=0x7.1",
 ];
 
 /// The first edu.
@@ -36,7 +50,9 @@ pub fn shared() -> Lent<'static> {
     static GUESTS: Guests = Guests::new(|| {
         let hardware = Hardware { packages: KERNEL, devices: DEVICES, kernel: "" };
         Guest::boot(&hardware, &[lanemark()], |folder| {
-            fs::write(folder.join("storage"), vec![0xa7; 1 << 20]).unwrap();
+            for file in ["storage", "below", "beside"] {
+                fs::write(folder.join(file), vec![0xa7; 1 << 20]).unwrap();
+            }
         })
     });
     GUESTS.lend()

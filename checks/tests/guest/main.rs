@@ -18,6 +18,7 @@ mod iommus;
 mod kernel_drive;
 mod lockdown;
 mod module;
+mod peers;
 mod refusals;
 mod removal;
 mod storage;
@@ -92,6 +93,10 @@ fn main() -> ExitCode {
         kernel_drive::a_signal_ends_the_reads_by_the_kernel,
         kernel_drive::removing_a_drive_ends_its_reads_with_its_name,
         lockdown::kernel_lockdown_is_named_as_the_reason,
+        peers::a_card_writes_and_reads_the_memory_of_another_one_and_nothing_beside_it,
+        peers::cards_below_a_switch_and_functions_of_one_group_move_data_between_them,
+        peers::a_dry_run_of_transfers_between_cards_changes_nothing,
+        peers::memory_of_another_card_that_cannot_be_used_is_refused_with_the_reason,
         refusals::missing_devices_missing_bars_and_ranges_beyond_a_bar_are_named,
         refusals::a_device_with_a_driver_is_refused_with_the_name_of_the_driver,
         refusals::a_device_without_memory_decoding_is_not_accessed,

@@ -8,6 +8,7 @@ use lanemark_bench::Cores;
 use lanemark_config_space::ConfigWrite;
 use lanemark_fit::Tool;
 use lanemark_hw::linux_sysfs::{Address as FunctionAddress, Range};
+use lanemark_hw::linux_vfio::PeerRange;
 use lanemark_hw::linux_xdma::CardMemory;
 use lanemark_import::ImportTool;
 use lanemark_inventory::{Address, CpuSet};
@@ -476,6 +477,10 @@ pub struct CardArgs {
     /// Description of the card for its DMA engine: a built-in one (edu) or a device file; the card must be bound to vfio-pci
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
+    /// Memory of another card that is bound to vfio-pci, for transfers between both by the card's engine; its bytes are overwritten:
+    /// FUNCTION:BAR:FROM..TO, as 0000:04:00.0:2:0..64KiB
+    #[arg(long, value_name = "MEMORY", requires = "device")]
+    pub peer: Option<PeerRange>,
     /// Bind the card to this driver for the run, and restore its former driver at the end: vfio-pci, or
     /// lanemark (our kernel module)
     #[arg(long, value_name = "DRIVER", conflicts_with_all = ["repeat", "save_baseline"])]
@@ -500,9 +505,20 @@ pub struct CardArgs {
 impl CardArgs {
     /// Whether no option for access to a card is given.
     pub fn is_usual(&self) -> bool {
-        let CardArgs { bars, card_memory, device, bind, dry_run, i_own_this_device, enable, emulated, system_root } =
-            self;
-        let names_nothing = bars.is_empty() && card_memory.is_none() && device.is_none() && bind.is_none();
+        let CardArgs {
+            bars,
+            card_memory,
+            device,
+            peer,
+            bind,
+            dry_run,
+            i_own_this_device,
+            enable,
+            emulated,
+            system_root,
+        } = self;
+        let names_nothing = bars.is_empty() && card_memory.is_none() && device.is_none() && peer.is_none();
+        let names_nothing = names_nothing && bind.is_none();
         names_nothing && !dry_run && !i_own_this_device && !enable && !emulated && system_root.is_none()
     }
 }

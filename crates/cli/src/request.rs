@@ -95,6 +95,7 @@ fn setup(args: &BenchArgs, with: Pairs) -> Result<Setup, RunError> {
         card: CardAccess {
             bars: card.bars.clone(),
             card_memory: card.card_memory,
+            peer: card.peer,
             device: card.device.as_deref().map(device_file).transpose()?,
             binds_to: card.bind.clone(),
             consent: Consent { owns_device: card.i_own_this_device, enable: card.enable },

@@ -23,7 +23,8 @@ pub(crate) fn halves<'a>(curves: impl Iterator<Item = (&'a str, u64, bool)>) -> 
         sizes.sort_unstable();
         sizes.dedup();
         let place = sizes.iter().position(|one| one == size)?;
-        (sizes.len() >= least).then_some(place % 2 == 1)
+        let is_end = sizes.len() >= LEAST_SIZES && (place == 0 || place + 1 == sizes.len());
+        (sizes.len() >= least && !is_end).then_some(place % 2 == 1)
     };
     let is_long = |figure: &(&str, u64, bool)| half(figure, LEAST_SIZES).is_some();
     let least_of_both = if all.iter().any(is_long) { LEAST_SIZES_OF_BOTH } else { LEAST_SIZES };

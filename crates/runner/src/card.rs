@@ -7,10 +7,11 @@ use crate::setup::CardAccess;
 use lanemark_bench::Case;
 use lanemark_hw::linux_lanemark;
 use lanemark_hw::linux_nvme::{DriveNode, NvmeMachine};
-use lanemark_hw::linux_sysfs::{Address, Attachment, CardMachine, Device, Mapping, Place, State};
+use lanemark_hw::linux_sysfs::{Address, Attachment, CardMachine, Device, Link, Mapping, Place, State};
 use lanemark_hw::linux_vfio::{DRIVER, VfioMachine, VfioOptions};
 use lanemark_hw::linux_xdma::{XdmaCard, XdmaError, XdmaMachine};
 use lanemark_machine::{Facts, Machine};
+use lanemark_method::Peer;
 use lanemark_record::{Card as CardRecord, CardLink, CardMapping, CardRange, Ceiling, CeilingKind};
 use lanemark_wire::Mps;
 use std::path::Path;
@@ -21,6 +22,8 @@ pub(crate) struct Card {
     mappings: Vec<Mapping>,
     emulated: Option<String>,
     before: State,
+    /// Another card with which it makes transfers, and its links at the start.
+    peer: Option<(Device, State)>,
     /// Largest payload of the packets of DMA; `None` if its configuration space cannot be read, and without DMA.
     mps: Option<Mps>,
 }
@@ -42,10 +45,16 @@ pub(crate) fn open(address: Address, access: &CardAccess, cancel: &Cancel) -> Re
         let ranges = access.ranges();
         let file = access.device.as_ref();
         let flag = cancel.flag();
-        let options = VfioOptions { ranges: &ranges, file, is_emulated: emulated.is_some(), interrupted: Some(&flag) };
+        let (peer, is_emulated) = (access.peer, emulated.is_some());
+        if peer.is_some_and(|peer| peer.device == address) {
+            return Err(RunError::PeerIsTarget(address.to_string()));
+        }
+        let options = VfioOptions { ranges: &ranges, file, peer, is_emulated, interrupted: Some(&flag) };
         let machine = VfioMachine::open(&system, address, &options)?.interrupted_by(cancel.flag());
         let attachment = machine.attachment().cloned().unwrap_or(attachment);
         let mappings = machine.mappings().to_vec();
+        let peer = peer.map(|peer| Device::find(&system, peer.device)).transpose()?;
+        let peer = peer.map(|device| (device.clone(), State::now(&device)));
         let notes = file.filter(|file| file.engine.is_some()).map(|file| {
             format!(
                 "{address}: a core starts each transfer of the engine '{}' by registers and sees its end, so every time of DMA \
@@ -60,7 +69,7 @@ pub(crate) fn open(address: Address, access: &CardAccess, cancel: &Cancel) -> Re
                  of the link"
             )
         });
-        let card = Card { attachment, mappings, emulated, before, mps: payload(address) };
+        let card = Card { attachment, mappings, emulated, before, peer, mps: payload(address) };
         return Ok(OpenCard { machine: Box::new(machine), card, notes: notes.into_iter().chain(reads).collect() });
     }
     let (machine, before) = if behind_module(address, access)? {
@@ -73,7 +82,7 @@ pub(crate) fn open(address: Address, access: &CardAccess, cancel: &Cancel) -> Re
         (CardMachine::open(attachment, emulated.is_some())?, before)
     };
     let (attachment, mappings) = (machine.attachment().clone(), machine.mappings().to_vec());
-    let card = Card { attachment, mappings, emulated, before, mps: None };
+    let card = Card { attachment, mappings, emulated, before, peer: None, mps: None };
     Ok(OpenCard { machine: Box::new(machine.interrupted_by(cancel.flag())), card, notes: Vec::new() })
 }
 
@@ -94,7 +103,7 @@ pub(crate) fn open_drive(path: &Path, access: &CardAccess, cancel: &Cancel) -> R
         machine.way()
     );
     let attachment = Attachment { device, places: Vec::new(), driver, was_enabled: false };
-    let card = Card { attachment, mappings: Vec::new(), emulated, before, mps: payload(node.function()) };
+    let card = Card { attachment, mappings: Vec::new(), emulated, before, peer: None, mps: payload(node.function()) };
     Ok(OpenCard { machine: Box::new(machine), card, notes: vec![remark] })
 }
 
@@ -114,7 +123,7 @@ pub(crate) fn open_xdma(path: &Path, access: &CardAccess, cancel: &Cancel) -> Re
         path.display()
     );
     let attachment = Attachment { device, places: Vec::new(), driver, was_enabled: false };
-    let card = Card { attachment, mappings: Vec::new(), emulated, before, mps: payload(found.function()) };
+    let card = Card { attachment, mappings: Vec::new(), emulated, before, peer: None, mps: payload(found.function()) };
     Ok(OpenCard { machine: Box::new(machine), card, notes: vec![remark] })
 }
 
@@ -149,11 +158,12 @@ impl Card {
             return unknown(format!("emulated: {because}"));
         }
         // A link may train to a higher rate under load than at idle: the fastest state observed counts.
-        let now = State::now(&self.attachment.device);
-        let Some((reporter, link)) = now.fastest_since(&self.before).slowest_link() else {
+        let now = State::now(&self.attachment.device).fastest_since(&self.before);
+        let Some((reporter, link)) = now.slowest_link() else {
             return unknown("no link on the path to the card reports its speed".to_owned());
         };
         if is_dma(case) {
+            let (reporter, link) = self.slowest_to_peer(case, &now, (reporter, link));
             return dma_ceiling(case, self.mps, link, reporter);
         }
         let bar = self.attachment.places.iter().map(|place| &place.bar).find(|bar| bar.number == case.region.bar);
@@ -166,6 +176,13 @@ impl Card {
             },
             None => unknown("the link has no serialization time".to_owned()),
         }
+    }
+
+    /// The slowest link between both cards, if a case has transfers between them; else `own`.
+    fn slowest_to_peer(&self, case: &Case, now: &State, own: (Address, Link)) -> (Address, Link) {
+        let has_peer = case.flows().iter().any(|flow| flow.peer != Peer::Host);
+        let Some((device, before)) = self.peer.as_ref().filter(|_| has_peer) else { return own };
+        now.slowest_link_to(&State::now(device).fastest_since(before)).unwrap_or(own)
     }
 
     /// Changes at the card and at the links above it since opening, one warning each.

@@ -162,7 +162,13 @@ fn dry_run_through_vfio(request: &Request, address: Address) -> Result<DryRun, R
     let access = &request.setup.card;
     let (system, ranges) = (access.system(), access.ranges());
     let is_emulated = access.emulated || system.emulated().is_some();
-    let options = VfioOptions { ranges: &ranges, file: access.device.as_ref(), is_emulated, interrupted: None };
+    let options = VfioOptions {
+        ranges: &ranges,
+        file: access.device.as_ref(),
+        peer: access.peer,
+        is_emulated,
+        interrupted: None,
+    };
     let rehearsal = VfioRehearsal::new(&system, address, &options, access.binds_to(DRIVER))?;
     let mut found = DryRun {
         device: address.to_string(),

@@ -211,6 +211,9 @@ pub enum RunError {
     /// A card that cannot be opened through its driver `xdma`.
     #[error(transparent)]
     Xdma(#[from] XdmaError),
+    /// The other card is the target itself.
+    #[error("peer: {0} is the target itself: name another card")]
+    PeerIsTarget(String),
     /// A device file with errors.
     #[error("device: {0}")]
     DeviceFile(#[from] DeviceFileError),
@@ -411,6 +414,7 @@ impl RunError {
             RunError::MatrixName { .. } | RunError::MatrixFile { .. } => "matrix",
             RunError::DeviceFile(_) | RunError::NoDeviceFile { .. } | RunError::DeviceNotBehindVfio(_) => "device",
             RunError::SeveralCards => "bar",
+            RunError::PeerIsTarget(_) => "peer",
             RunError::DryRunOfOthers => "dry_run",
             RunError::Region { .. } => "region",
             RunError::Flow { .. } => "flows",
@@ -471,6 +475,7 @@ mod tests {
             RunError::NoDeviceFile { name: "a".to_owned(), because: "b".to_owned() },
             RunError::DeviceNotBehindVfio("0000:01:00.0".to_owned()),
             RunError::SeveralCards,
+            RunError::PeerIsTarget("0000:01:00.0".to_owned()),
             RunError::DryRunOfOthers,
             RunError::Region { name: "a".to_owned(), target: "b".to_owned(), known: "c".to_owned() },
             RunError::Flow { flow: "9:host".parse().unwrap(), target: "b".to_owned(), cards: 1 },

@@ -5,6 +5,7 @@ use crate::error::RunError;
 use crate::target::Target;
 use lanemark_devices::{DeviceFile, Harmless};
 use lanemark_hw::linux_sysfs::{Consent, Kind, Range, System};
+use lanemark_hw::linux_vfio::PeerRange;
 use lanemark_hw::linux_xdma::CardMemory;
 use std::path::PathBuf;
 
@@ -26,6 +27,8 @@ pub struct Setup {
 pub struct CardAccess {
     /// Ranges of BARs that may be loaded and stored; all other addresses stay untouched.
     pub bars: Vec<Range>,
+    /// Memory of another card behind VFIO, which may be overwritten by the card's engine.
+    pub peer: Option<PeerRange>,
     /// Range of the memory of a card with the driver `xdma` that may be overwritten.
     pub card_memory: Option<CardMemory>,
     /// Description of the card, for its DMA engine.
@@ -52,6 +55,7 @@ impl CardAccess {
         let given = [
             (!self.bars.is_empty(), "bar"),
             (self.device.is_some(), "device"),
+            (self.peer.is_some(), "peer"),
             (self.consent.owns_device, "i_own_this_device"),
             (self.consent.enable, "enable"),
             (self.emulated && !has_other, "emulated"),

@@ -5,6 +5,7 @@
 use super::capability::{chain, long, word};
 use super::{VfioDevice, VfioError, ioctl};
 use crate::linux_sysfs::{Address, System};
+use crate::pci_driver::PciFunction;
 use lanemark_units::{HostVirt, Iova};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
@@ -45,9 +46,67 @@ pub struct IommuProperties {
 pub struct Container {
     /// Closed in this order: the device before its group, the group before the container.
     device: Arc<VfioDevice>,
-    _group: OwnedFd,
+    group: Group,
     file: OwnedFd,
     properties: IommuProperties,
+}
+
+/// Another device in a container, see [`Container::join`].
+#[derive(Debug)]
+pub struct Joined {
+    /// Closed before its group.
+    device: Arc<VfioDevice>,
+    /// `None` if it is in the group of the first device.
+    _group: Option<Group>,
+}
+
+impl Joined {
+    /// The device.
+    #[must_use]
+    pub const fn device(&self) -> &Arc<VfioDevice> {
+        &self.device
+    }
+}
+
+/// An open IOMMU group. The kernel opens each only once.
+#[derive(Debug)]
+struct Group {
+    path: PathBuf,
+    file: OwnedFd,
+}
+
+impl Group {
+    /// Opens the group of a function, all of whose devices must be bound to `vfio-pci` or have no driver.
+    fn open(system: &System, function: &PciFunction) -> Result<Group, VfioError> {
+        let device = function.address();
+        let (name, path) = Group::of(system, function)?;
+        let os = |doing, source| VfioError::Os { device, doing, path: path.clone(), source };
+        let file = open_file(device, path.clone(), |path| VfioError::NotBound { device, path })?;
+        let flags = ioctl::group_flags(file.as_fd()).map_err(|error| os("reading the state of", error))?;
+        if flags & VFIO_GROUP_FLAGS_VIABLE == 0 {
+            return Err(VfioError::NotViable { device, group: name, path: system.device(device).join("iommu_group") });
+        }
+        Ok(Group { path, file })
+    }
+
+    /// Number and path of the group of a function.
+    fn of(system: &System, function: &PciFunction) -> Result<(String, PathBuf), VfioError> {
+        let device = function.address();
+        let group = function.iommu_group().ok().flatten();
+        let missing = || VfioError::NotBound { device, path: system.device(device).join("iommu_group") };
+        let group = group.ok_or_else(missing)?;
+        let path = system.path("dev/vfio").join(&group);
+        Ok((group, path))
+    }
+
+    /// Opens a device of the group, which must be in a container. The kernel resets the device if it can.
+    fn device(&self, function: PciFunction) -> Result<VfioDevice, VfioError> {
+        let device = function.address();
+        let os = |doing, error| VfioError::Os { device, doing, path: self.path.clone(), source: error };
+        let name = CString::new(device.to_string()).map_err(|error| os("naming", error.into()))?;
+        let file = ioctl::device(self.file.as_fd(), &name).map_err(|error| os("opening the device of", error))?;
+        VfioDevice::new(function, &self.path, file)
+    }
 }
 
 impl Container {
@@ -58,9 +117,7 @@ impl Container {
     /// [`VfioError`].
     pub fn open(system: &System, device: Address) -> Result<Container, VfioError> {
         let function = VfioDevice::of_system(system, device)?;
-        let link = || system.device(device).join("iommu_group");
-        let group = function.iommu_group().ok().flatten();
-        let group = group.ok_or_else(|| VfioError::NotBound { device, path: link() })?;
+        Group::of(system, &function)?;
         let path = system.path("dev/vfio/vfio");
         let file = open_file(device, path.clone(), |path| VfioError::NoVfio { device, path })?;
         let os = |doing, path: &PathBuf, source| VfioError::Os { device, doing, path: path.clone(), source };
@@ -74,26 +131,37 @@ impl Container {
             let what = "has no type 1 IOMMU".to_owned();
             return Err(VfioError::Kernel { device, what, needed: "the module vfio_iommu_type1" });
         }
-        let group_path = system.path("dev/vfio").join(&group);
-        let group_file = open_file(device, group_path.clone(), |path| VfioError::NotBound { device, path })?;
-        let flags = ioctl::group_flags(group_file.as_fd());
-        let flags = flags.map_err(|error| os("reading the state of", &group_path, error))?;
-        if flags & VFIO_GROUP_FLAGS_VIABLE == 0 {
-            return Err(VfioError::NotViable { device, group, path: link() });
-        }
-        ioctl::set_container(group_file.as_fd(), file.as_fd())
-            .map_err(|error| os("adding to a container", &group_path, error))?;
+        let group = Group::open(system, &function)?;
+        ioctl::set_container(group.file.as_fd(), file.as_fd())
+            .map_err(|error| os("adding to a container", &group.path, error))?;
         ioctl::set_iommu(file.as_fd(), VFIO_TYPE1v2_IOMMU).map_err(|error| match Errno::from_io_error(&error) {
             Some(Errno::PERM) => VfioError::NoInterruptRemapping { device },
             _ => os("choosing the type 1 IOMMU of", &path, error),
         })?;
-        let name = CString::new(device.to_string()).map_err(|error| os("naming", &path, error.into()))?;
-        let device_file = ioctl::device(group_file.as_fd(), &name)
-            .map_err(|error| os("opening the device of", &group_path, error))?;
-        let device_file = VfioDevice::new(function, &group_path, device_file)?;
+        let opened = group.device(function)?;
         let properties =
             properties(&file).map_err(|error| os("reading the properties of the IOMMU of", &path, error))?;
-        Ok(Container { device: Arc::new(device_file), _group: group_file, file, properties })
+        Ok(Container { device: Arc::new(opened), group, file, properties })
+    }
+
+    /// Opens another device that is bound to `vfio-pci`, in the same I/O address space: what is mapped here, both can access.
+    /// It must be closed before the container.
+    ///
+    /// # Errors
+    /// [`VfioError`].
+    pub fn join(&self, system: &System, device: Address) -> Result<Joined, VfioError> {
+        let function = VfioDevice::of_system(system, device)?;
+        if Group::of(system, &function)?.1 == self.group.path {
+            return Ok(Joined { device: Arc::new(self.group.device(function)?), _group: None });
+        }
+        let group = Group::open(system, &function)?;
+        ioctl::set_container(group.file.as_fd(), self.file.as_fd()).map_err(|source| VfioError::Os {
+            device,
+            doing: "adding to a container",
+            path: group.path.clone(),
+            source,
+        })?;
+        Ok(Joined { device: Arc::new(group.device(function)?), _group: Some(group) })
     }
 
     /// The device.

@@ -1,5 +1,6 @@
 //! Check of plans with DMA: the transfers of one engine, or the reason for a refusal.
 
+use crate::linux_sysfs::Range;
 use crate::x86::refusal::Refusal;
 use lanemark_devices::Engine;
 use lanemark_machine::{
@@ -24,6 +25,8 @@ pub(super) struct Limits<'a> {
     pub(super) engine: &'a Engine,
     pub(super) interrupts: bool,
     pub(super) mapped_bytes: u64,
+    /// Memory of another device.
+    pub(super) peer: Option<Range>,
     pub(super) cores: u32,
 }
 
@@ -113,9 +116,16 @@ fn call(core: u32, call: &DmaCall, limits: &Limits<'_>) -> Result<DmaPlan, Refus
 fn fits(asked: DmaPlan, limits: &Limits<'_>) -> Result<DmaPlan, Refusal> {
     let Transfer { card, verb, partner, bytes, window, outstanding, .. } = asked.transfer;
     let engine = limits.engine;
-    if card != 0 || partner != Partner::Host {
-        return refused("DMA between cards", "one device is open");
+    if card != 0 {
+        return refused(format!("transfers by card {card}"), "only the device of the target has an engine here");
     }
+    let room = match (partner, limits.peer) {
+        (Partner::Host, _) => 0..limits.mapped_bytes,
+        (Partner::Peer { card: 1, bar }, Some(peer)) if bar == peer.bar => peer.from..peer.to,
+        (Partner::Peer { .. }, _) => {
+            return refused("DMA between cards", "no memory of this card is named for it (--peer)");
+        }
+    };
     if asked.core >= limits.cores {
         return refused(format!("core {}", asked.core), format!("{} cores are usable, counted from 0", limits.cores));
     }
@@ -139,11 +149,11 @@ fn fits(asked: DmaPlan, limits: &Limits<'_>) -> Result<DmaPlan, Refusal> {
         return refused(what, format!("the engine needs multiples of {alignment} B"));
     }
     let end = window.offset.checked_add(window.len.max(bytes));
-    if end.is_none_or(|end| end > limits.mapped_bytes) {
-        let mapped = format_size(limits.mapped_bytes);
+    if window.offset < room.start || end.is_none_or(|end| end > room.end) {
+        let of = if partner == Partner::Host { "host memory" } else { "the other card's memory" };
         return refused(
-            format!("a window of {} of host memory", format_size(window.len)),
-            format!("{mapped} can be mapped"),
+            format!("a window of {} of {of}", format_size(window.len)),
+            format!("{} can be mapped", format_size(room.end - room.start)),
         );
     }
     Ok(asked)
@@ -162,7 +172,7 @@ mod tests {
     use lanemark_machine::{Pattern, Window, Writer};
 
     fn limits(engine: &Engine) -> Limits<'_> {
-        Limits { engine, interrupts: true, mapped_bytes: 1 << 20, cores: 1 }
+        Limits { engine, interrupts: true, mapped_bytes: 1 << 20, peer: None, cores: 1 }
     }
 
     fn edu() -> Engine {
@@ -197,6 +207,25 @@ mod tests {
         let one = Transfer { outstanding: Some(1), ..transfer(64, 4096) };
         assert_eq!(verdict(&plan(one), &edu).unwrap(), "");
         assert!(verdict(&plan(Transfer { outstanding: Some(2), ..one }), &edu).unwrap().contains("2 outstanding"));
+    }
+
+    #[test]
+    fn a_window_at_another_card_is_within_the_memory_named_for_it() {
+        let edu = edu();
+        let peer = Some(Range { bar: 2, from: 4096, to: 12288, kind: None });
+        let at = |card, bar, offset, len| {
+            let window = Window { offset, len, pattern: Pattern::Sequential };
+            let plan = plan(Transfer { partner: Partner::Peer { card, bar }, window, ..transfer(64, 4096) });
+            match of(&plan, &Limits { peer, ..limits(&edu) }).unwrap() {
+                Ok(_) => String::new(),
+                Err(Refusal::Unsupported { what, because }) => format!("{what}: {because}"),
+                Err(Refusal::OutOfRange(_)) => "out of range".to_owned(),
+            }
+        };
+        assert_eq!(at(1, 2, 4096, 8192), "");
+        assert!(at(1, 2, 4096, 8193).contains("of the other card's memory: 8KiB can be mapped"));
+        assert!(at(1, 2, 4092, 4096).contains("8KiB can be mapped"));
+        assert!(at(1, 0, 4096, 4096).contains("--peer") && at(2, 2, 4096, 4096).contains("--peer"));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::host_pages::{HUGE, HostPages};
 use lanemark_dma::{
     Align, Buffer, Device, Domain, FreeList, Hints, Invalidation, MapRequest, Mapping, Permission, Region, Space,
 };
-use lanemark_units::{Iova, Ticks};
+use lanemark_units::{HostVirt, Iova, Ticks};
 use std::error::Error;
 use std::sync::Arc;
 
@@ -15,7 +15,10 @@ use std::sync::Arc;
 pub(super) struct HostWindow<'a> {
     pages: &'a mut HostPages,
     domain: Domain<FreeList, Iommu>,
+    device: Device,
     mapping: Mapping,
+    /// Memory of another device.
+    peer: Option<Mapping>,
 }
 
 /// Error of the mapping library.
@@ -41,7 +44,18 @@ impl HostWindow<'_> {
         let len = len.next_multiple_of(pages.page_bytes()).min(pages.len());
         let request = MapRequest::new(device, Permission::ReadWrite).hints(Hints::ONE_PIECE).aligned(align);
         let mapping = domain.map(&mut Buffer::new(pages.address(), len), request, Ticks::ZERO)?;
-        Ok(HostWindow { pages, domain, mapping })
+        Ok(HostWindow { pages, domain, device, mapping, peer: None })
+    }
+
+    /// Maps whole pages of another device's memory, which this process has mapped. Returns the IOVA.
+    ///
+    /// # Safety
+    /// The memory must stay mapped in this process as long as this window.
+    pub(super) unsafe fn map_peer(&mut self, memory: HostVirt, len: u64) -> Result<Iova, MapError> {
+        let request = MapRequest::new(self.device, Permission::ReadWrite).hints(Hints::ONE_PIECE).aligned(Align::PAGE);
+        let mapping = self.domain.map(&mut Buffer::new(memory, len), request, Ticks::ZERO)?;
+        self.peer = Some(mapping);
+        Ok(mapping.iova())
     }
 
     /// IOVAs that an engine with this address width and the IOMMU can use.
@@ -86,6 +100,8 @@ impl HostWindow<'_> {
 impl Drop for HostWindow<'_> {
     fn drop(&mut self) {
         // If it fails, the next mapping fails, too, because it has the same IOVAs. The device is no bus master meanwhile.
-        let _ = self.domain.unmap(self.mapping, Ticks::ZERO);
+        for mapping in self.peer.into_iter().chain([self.mapping]) {
+            let _ = self.domain.unmap(mapping, Ticks::ZERO);
+        }
     }
 }

@@ -5,10 +5,11 @@ use super::dma_plan::{self, DmaPlan};
 use super::drive::{self, Drive, DriveBench};
 use super::engine::EngineDriver;
 use super::host_window::HostWindow;
+use super::peer::Peer;
 use super::transfers::Bench;
 use super::{Container, Iommu, VfioError, VfioInterrupt, VfioOptions};
 use crate::host_pages::HostPages;
-use crate::linux_sysfs::{Address, Attachment, BarFiles, CardMachine, Mapping, System};
+use crate::linux_sysfs::{Address, Attachment, BarFiles, CardMachine, Mapping, Range, System};
 use crate::map_unmap::{mapper_by, refused};
 use crate::nvme::{DriveLimits, DrivePlan, Reads, reads_of, whole};
 use crate::x86::buffer::Buffer;
@@ -62,11 +63,13 @@ pub struct VfioMachine {
     cpu: Cpu,
     cpus: Vec<usize>,
     timer: Timer,
-    container: Arc<Container>,
     space: Space,
     /// Named ranges of BARs.
     card: Option<CardMachine>,
     engine: Option<DmaEngine>,
+    /// Memory of another device. Closed before the container, as everything above.
+    peer: Option<Peer>,
+    container: Arc<Container>,
     /// The device as an NVMe drive, if it is one and no device file describes it.
     drive: Option<Drive>,
     /// Why an NVMe drive could not be identified.
@@ -134,6 +137,11 @@ impl VfioMachine {
             facts.summary.push_str("; registers of the engine by system calls, because their pages cannot be mapped");
         }
         facts.dma = engine.as_ref().map(DmaEngine::facts).or_else(|| drive.as_ref()?.facts());
+        let peer = options.peer.filter(|_| engine.is_some());
+        let peer = peer.map(|peer| Peer::open(system, &container, peer)).transpose()?;
+        if let Some(peer) = &peer {
+            with_peer(&mut facts, peer.device().address(), peer.range());
+        }
         if let Some(because) = &unidentified {
             facts.dma = Some(drive::facts(MAPPED, PAGE as u64, 1));
             facts.summary = format!("NVMe drive that could not be identified ({because}); {}", facts.summary);
@@ -150,6 +158,7 @@ impl VfioMachine {
             space,
             card,
             engine,
+            peer,
             drive,
             unidentified,
             requested,
@@ -238,6 +247,7 @@ impl VfioMachine {
             engine: engine.driver.engine(),
             interrupts: engine.driver.interrupts(),
             mapped_bytes: engine.mapped_bytes,
+            peer: self.peer.as_ref().map(Peer::range),
             cores: self.facts.cores,
         };
         dma_plan::of(plan, &limits)
@@ -271,12 +281,13 @@ impl VfioMachine {
     }
 
     fn run_dma(&mut self, plan: &Plan, asked: &DmaPlan, samples: &mut Samples) -> Result<(), MachineError> {
-        let VfioMachine { facts, cpus, timer, container, engine, requested, log, interrupted, runs, .. } = self;
+        let VfioMachine { facts, cpus, timer, container, engine, peer, requested, log, interrupted, runs, .. } = self;
         let Some(engine) = engine else { return Ok(()) };
         let bench = Bench {
             name: &facts.name,
             container,
             driver: &mut engine.driver,
+            peer: peer.as_ref(),
             pages: &mut engine.pages,
             cpu: cpus.get(asked.core as usize).copied().unwrap_or_default(),
             timer: *timer,
@@ -454,6 +465,17 @@ impl DmaEngine {
     fn facts(&self) -> DmaFacts {
         DmaFacts::of_register_engine(self.mapped_bytes, self.page_bytes)
     }
+}
+
+/// Adds another device with memory for transfers.
+pub(super) fn with_peer(facts: &mut Facts, device: Address, range: Range) {
+    if let Some(dma) = &mut facts.dma {
+        dma.cards = 2;
+    }
+    let at = BarOffset { bar: range.bar, offset: range.from };
+    let name = format!("BAR{} of {device}", range.bar);
+    facts.regions.insert(0, Region { name, at, len: range.len(), kind: RegionKind::Storage });
+    facts.summary = format!("transfers to and from {device}; {}", facts.summary);
 }
 
 fn facts(container: &Container, cpu: &Cpu, cpus: usize, is_emulated: bool) -> Facts {

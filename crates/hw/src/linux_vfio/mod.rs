@@ -25,6 +25,7 @@
 //! | `dma_plan`, `transfers` | plans with DMA: what an engine can do, and its run |
 //! | `engine`, `registers` | the engine of a device file, and accesses to its registers |
 //! | `drive` | reads of an NVMe drive, by [`nvme`](crate::nvme) |
+//! | `peer` | [`PeerRange`]: memory of another device, mapped for a device |
 //! | `host_window` | host memory mapped for a device |
 //! | `faults` | DMA faults in the kernel's log |
 //! | `rehearsal` | dry run |
@@ -55,6 +56,7 @@ mod iommu;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod machine;
 mod options;
+mod peer;
 mod region;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod registers;
@@ -65,7 +67,7 @@ mod transfers;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 mod unsupported;
 
-pub use container::{Container, IommuProperties, IovaSpan};
+pub use container::{Container, IommuProperties, IovaSpan, Joined};
 pub use device::{DRIVER, VfioDevice};
 pub use error::VfioError;
 pub use interrupt::VfioInterrupt;
@@ -73,6 +75,7 @@ pub use iommu::Iommu;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub use machine::VfioMachine;
 pub use options::VfioOptions;
+pub use peer::{NotAPeer, PeerRange};
 pub use region::VfioRegion;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub use rehearsal::{VfioNotes, VfioRehearsal};

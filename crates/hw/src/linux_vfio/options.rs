@@ -1,6 +1,6 @@
 //! Options with which a device is opened through VFIO.
 
-use super::{DRIVER, VfioError};
+use super::{DRIVER, PeerRange, VfioError};
 use crate::linux_sysfs::{Address, Attachment, Consent, Device, Range, System};
 use crate::pci_driver::PciFunction;
 use lanemark_devices::{DeviceFile, Identifiers};
@@ -17,6 +17,8 @@ pub struct VfioOptions<'a> {
     pub ranges: &'a [Range],
     /// The description of the device, for its DMA engine.
     pub file: Option<&'a DeviceFile>,
+    /// Memory of another device, for transfers between both.
+    pub peer: Option<PeerRange>,
     /// Whether timings are not meaningful.
     pub is_emulated: bool,
     /// Flag that ends the identification of an NVMe drive.

@@ -3,8 +3,9 @@
 use super::bars::RehearsedBars;
 use super::dma_plan::{self, DmaPlan};
 use super::drive;
-use super::machine::{MAPPED, facts_without_device};
-use super::{VfioError, VfioOptions};
+use super::machine::{MAPPED, facts_without_device, with_peer};
+use super::peer::Peer;
+use super::{PeerRange, VfioError, VfioOptions};
 use crate::lines::Lines;
 use crate::linux_sysfs::{Address, BarFiles, Notes, Rehearsal, System};
 use crate::nvme::{DriveLimits, DrivePlan, reads_of};
@@ -14,7 +15,7 @@ use crate::x86::pin::allowed_cpus;
 use crate::x86::refusal::Refusal;
 use lanemark_devices::{DeviceFile, Engine, Interrupt, InterruptKind};
 use lanemark_machine::{
-    Completion, DmaFacts, Facts, Machine, MachineError, Operation, Plan, Samples, Task, Unsupported, Verb,
+    Completion, DmaFacts, Facts, Machine, MachineError, Operation, Partner, Plan, Samples, Task, Unsupported, Verb,
 };
 use lanemark_units::format_size;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ pub struct VfioRehearsal {
     facts: Facts,
     ranges: Option<Rehearsal>,
     engine: Option<(Engine, bool)>,
+    peer: Option<PeerRange>,
     /// Limits of the reads, if the device is an NVMe drive.
     drive: Option<DriveLimits>,
     lines: VfioNotes,
@@ -80,11 +82,25 @@ impl VfioRehearsal {
         let drive = options.is_drive(system, device).then(|| DriveLimits::unidentified(MAPPED, facts.cores));
         let dma = engine.map(|_| DmaFacts::of_register_engine(MAPPED, 4096));
         facts.dma = dma.or_else(|| drive.map(|limits| drive::facts(MAPPED, 4096, limits.depth)));
+        let peer = options.peer.filter(|_| engine.is_some());
+        if let Some(peer) = peer {
+            Peer::check(system, peer)?;
+            with_peer(&mut facts, peer.device, peer.range);
+        }
         let touches = ranges.as_ref().map(Rehearsal::notes);
         let lines = VfioNotes { touches, lines: Lines::default() };
         let mut summary = summary(&path, options.file);
+        summary.extend(peer.map(|PeerRange { device, range }| {
+            format!(
+                "opened in the same container: {device}, which is reset if it can be; BAR{} from {:#x} to {:#x}: overwritten, mapped as \
+                 UC for verification, and for the engine while a plan runs",
+                range.bar,
+                range.from,
+                range.to - 1
+            )
+        }));
         summary.extend(drive.map(drive_summary).into_iter().flatten());
-        Ok(VfioRehearsal { facts, ranges, engine, drive, lines, summary })
+        Ok(VfioRehearsal { facts, ranges, engine, peer, drive, lines, summary })
     }
 
     /// What a run does before and beside its plans, one sentence each.
@@ -112,7 +128,8 @@ impl VfioRehearsal {
     fn dma(&self, plan: &Plan) -> Option<Result<DmaPlan, Refusal>> {
         let (engine, interrupts) = self.engine.as_ref()?;
         let (interrupts, cores) = (*interrupts, self.facts.cores);
-        dma_plan::of(plan, &dma_plan::Limits { engine, interrupts, mapped_bytes: MAPPED, cores })
+        let peer = self.peer.map(|peer| peer.range);
+        dma_plan::of(plan, &dma_plan::Limits { engine, interrupts, mapped_bytes: MAPPED, peer, cores })
     }
 }
 
@@ -208,8 +225,12 @@ impl Machine for VfioRehearsal {
             let by = if completion == Completion::Interrupt { "the end by interrupt" } else { "the end by polling" };
             let (from, to) = (transfer.window.offset, transfer.window.offset + transfer.window.len.max(transfer.bytes));
             let direction = if transfer.verb == Verb::Load { "from" } else { "to" };
+            let (of, at) = match (transfer.partner, self.peer) {
+                (Partner::Peer { bar, .. }, Some(peer)) => (peer.device.to_string(), format!("BAR{bar}")),
+                _ => ("host memory".to_owned(), "the mapped memory".to_owned()),
+            };
             self.lines.lines.add(format!(
-                "DMA {direction} host memory: {} x {} per iteration, at offsets {from:#x} to {:#x} of the mapped memory; {by}",
+                "DMA {direction} {of}: {} x {} per iteration, at offsets {from:#x} to {:#x} of {at}; {by}",
                 transfer.count,
                 format_size(transfer.bytes),
                 to - 1

@@ -5,6 +5,7 @@ use super::dma_plan::DmaPlan;
 use super::engine::{Deadline, EngineDriver, Job, Stuck};
 use super::faults::FaultLog;
 use super::host_window::HostWindow;
+use super::peer::Peer;
 use super::{Container, VfioInterrupt};
 use crate::host_pages::{HostPages, changed_beside, fill, filled};
 use crate::x86::disturbance::Company;
@@ -12,7 +13,7 @@ use crate::x86::pattern;
 use crate::x86::run::{Numbering, Run};
 use crate::x86::sample::{Delivery, Limits, Stamps, stamp_before, timed};
 use crate::x86::timer::Timer;
-use lanemark_machine::{Completion, Confirmed, MachineError, Plan, Samples, Transfer, Verb};
+use lanemark_machine::{Completion, Confirmed, MachineError, Partner, Plan, Samples, Transfer, Verb};
 use lanemark_units::Ticks;
 use rustix::io::Errno;
 use std::cell::Cell;
@@ -32,6 +33,8 @@ pub(super) struct Bench<'a> {
     pub(super) name: &'a str,
     pub(super) container: &'a Arc<Container>,
     pub(super) driver: &'a mut EngineDriver,
+    /// Memory of another device, for transfers between both.
+    pub(super) peer: Option<&'a Peer>,
     /// Memory to map, as long as the longest so far.
     pub(super) pages: &'a mut Option<HostPages>,
     pub(super) cpu: usize,
@@ -45,7 +48,7 @@ pub(super) struct Bench<'a> {
     pub(super) number: u64,
 }
 
-/// Host memory of a run: the window of the plan, and a place for one more transfer behind it.
+/// Host memory of a run: the window of the plan, unless it is at another device, and a place for one more transfer behind it.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     window_end: u64,
@@ -55,10 +58,24 @@ struct Layout {
 
 impl Layout {
     fn of(transfer: &Transfer, most_bytes: u64) -> Layout {
-        let window_end = transfer.window.offset + transfer.window.len.max(transfer.bytes);
+        let window_end = match transfer.partner {
+            Partner::Host => transfer.window.offset + transfer.window.len.max(transfer.bytes),
+            Partner::Peer { .. } => 0,
+        };
         let scratch = window_end.next_multiple_of(PAGE);
         Layout { window_end, scratch, len: scratch + most_bytes.next_multiple_of(PAGE) }
     }
+}
+
+/// Maps memory of another device for the engine. Returns the IOVA of offset 0 of its BAR, which may not be mapped.
+#[allow(unsafe_code)]
+fn lent(peer: &Peer, window: &mut HostWindow<'_>) -> Result<u64, String> {
+    let memory = peer.address().map_err(|error| error.to_string())?;
+    // SAFETY: the peer keeps its memory mapped longer than this window.
+    let iova = unsafe { window.map_peer(memory, peer.range().len()) };
+    let remedy = "mapping memory of the other card for DMA failed";
+    let iova = iova.map_err(|error| format!("{remedy}: {error}"))?;
+    Ok(iova.0.wrapping_sub(peer.range().from))
 }
 
 impl Bench<'_> {
@@ -66,6 +83,12 @@ impl Bench<'_> {
     pub(super) fn run(mut self, plan: &Plan, asked: &DmaPlan, samples: &mut Samples) -> Result<(), MachineError> {
         let transfer = asked.transfer;
         let layout = Layout::of(&transfer, self.driver.engine().most_bytes);
+        let peer = self.peer.filter(|_| transfer.partner != Partner::Host);
+        if let Some(peer) = peer {
+            let filled = peer.device().check().map_err(|error| error.to_string());
+            let filled = filled.and_then(|()| peer.fill(self.seed()).map_err(|error| error.to_string()));
+            filled.map_err(|error| self.device_error(error))?;
+        }
         let log = FaultLog::from_now(self.log);
         let mut pages = self.allocated(layout.len)?;
         fill(&mut pages, layout.window_end, self.seed());
@@ -74,7 +97,9 @@ impl Bench<'_> {
             let address_bits = self.driver.engine().address_bits;
             let mapped = HostWindow::map(self.container, &mut pages, layout.len, address_bits);
             let mut window = mapped.map_err(|error| self.os("mapping memory for DMA", std::io::Error::other(error)))?;
-            let done = self.measured(plan, asked, layout, &mut window, samples);
+            let iova = peer.map_or(Ok(window.iova(0)), |peer| lent(peer, &mut window));
+            let done = iova.map_err(|error| self.device_error(error));
+            let done = done.and_then(|iova| self.measured(plan, asked, layout, (&mut window, iova), samples));
             // Without an interrupt to disable, nothing can fail.
             let _ = self.driver.set_vector(false);
             if done.is_err() && device.can_reset() {
@@ -83,7 +108,10 @@ impl Bench<'_> {
             }
             done
         };
-        let confirmed = done.and_then(|from_device| self.confirmed(plan, &transfer, &pages, from_device));
+        let confirmed = done.and_then(|from_device| match (peer, from_device) {
+            (Some(peer), None) => self.confirmed_at(plan, &transfer, peer),
+            (_, from_device) => self.confirmed(plan, &transfer, &pages, from_device),
+        });
         let is_complete = confirmed
             .as_ref()
             .is_ok_and(|confirmed| confirmed.is_none_or(|bytes| bytes.confirmed_bytes == bytes.claimed_bytes));
@@ -137,7 +165,7 @@ impl Bench<'_> {
         plan: &Plan,
         asked: &DmaPlan,
         layout: Layout,
-        window: &mut HostWindow<'_>,
+        (window, iova): (&mut HostWindow<'_>, u64),
         samples: &mut Samples,
     ) -> Result<Option<Vec<u8>>, MachineError> {
         let Transfer { verb, bytes, .. } = asked.transfer;
@@ -153,7 +181,7 @@ impl Bench<'_> {
             window.pages().write(layout.scratch, &data);
             self.once(scratch, plan)?;
         }
-        self.sampled(plan, asked, window, samples)?;
+        self.sampled(plan, asked, iova, samples)?;
         let mut found = None;
         if verb == Verb::Load {
             window.pages().write(layout.scratch, &vec![0; bytes as usize]);
@@ -177,13 +205,7 @@ impl Bench<'_> {
         Deadline { interrupted: self.interrupted, end }
     }
 
-    fn sampled(
-        &self,
-        plan: &Plan,
-        asked: &DmaPlan,
-        window: &HostWindow<'_>,
-        samples: &mut Samples,
-    ) -> Result<(), MachineError> {
+    fn sampled(&self, plan: &Plan, asked: &DmaPlan, iova: u64, samples: &mut Samples) -> Result<(), MachineError> {
         let Transfer { verb, bytes, count, window: places, .. } = asked.transfer;
         let run = Run {
             machine: self.name,
@@ -202,7 +224,7 @@ impl Bench<'_> {
             let mut nth = 0;
             let stamps = timed(limits, first, passes, |_| {
                 for _ in 0..count {
-                    let job = Job { verb, iova: window.iova(places.place(nth, bytes)), bytes };
+                    let job = Job { verb, iova: iova.wrapping_add(places.place(nth, bytes)), bytes };
                     nth += 1;
                     if let Err(why) = self.driver.transfer(job, asked.completion, &deadline) {
                         stuck.set(Some(why));
@@ -260,6 +282,37 @@ impl Bench<'_> {
             )));
         }
         Ok(Some(confirmed))
+    }
+
+    /// As [`confirmed`](Bench::confirmed), of writes of the device to another one.
+    fn confirmed_at(&self, plan: &Plan, transfer: &Transfer, peer: &Peer) -> Result<Option<Confirmed>, MachineError> {
+        let Transfer { bytes, count, window, .. } = *transfer;
+        let mut found = peer.bytes().map_err(|error| self.device_error(error.to_string()))?;
+        let mut meant = filled(peer.range().from, peer.range().len(), self.seed());
+        let transfers = plan.passes * count;
+        let place = |nth: u64| (window.place(nth, bytes) - peer.range().from) as usize;
+        let last: BTreeSet<usize> = (transfers - count..transfers).map(place).collect();
+        let data = self.data(bytes);
+        let equal = last.iter().map(|at| pattern::equal_bytes(&found[*at..][..data.len()], &data));
+        let confirmed = Confirmed { claimed_bytes: bytes * last.len() as u64, confirmed_bytes: equal.sum() };
+        // Outside of every transfer, nothing may have changed.
+        let longest = plan.passes.max(plan.warmup_passes) * count;
+        let distinct = if window.pattern.is_random() { longest } else { longest.min(window.places(bytes)) };
+        for at in (0..distinct).map(place) {
+            found[at..][..data.len()].fill(0);
+            meant[at..][..data.len()].fill(0);
+        }
+        match found.iter().zip(&meant).position(|(found, meant)| found != meant) {
+            None => Ok(Some(confirmed)),
+            Some(at) => Err(self.device_error(format!(
+                "{}: DMA has changed the byte at {:#x} of BAR{} of {}, which is outside of every transfer: check count_register and \
+                 the commands of the device file",
+                self.name,
+                peer.range().from + at as u64,
+                peer.range().bar,
+                peer.device().address()
+            ))),
+        }
     }
 
     fn device_error(&self, what: String) -> MachineError {

@@ -1,0 +1,112 @@
+//! Transfers between two cards, through VFIO and the IOMMU of the guest.
+
+use crate::dma::shared;
+use crate::guest::Guest;
+use serde_json::Value;
+use std::fs;
+
+/// A card with an engine, and one with memory: BAR2 is 1 MiB, the file `storage` on the outside.
+const EDU: &str = "0000:01:00.0";
+const MEMORY: &str = "0000:02:00.0";
+const QUESTIONS: &str = "p2p_write_bandwidth,p2p_read_bandwidth,p2p_latency";
+
+/// Runs `then` while the card with memory is bound to `vfio-pci`.
+fn bound<T>(guest: &mut Guest, then: impl FnOnce(&mut Guest) -> T) -> T {
+    guest.expect(&format!("lanemark bind {MEMORY}"));
+    let done = then(guest);
+    guest.expect(&format!("lanemark unbind {MEMORY}"));
+    done
+}
+
+/// A bench of the engine's card with the pages from 4 KiB to 12 KiB of the other one.
+fn bench(arguments: &str) -> String {
+    format!("lanemark bench --on {EDU} --bind vfio-pci --device edu --peer {MEMORY}:2:4KiB..12KiB {arguments}")
+}
+
+/// The record of a bench, in which every byte that an answer claims must be confirmed.
+fn record(guest: &mut Guest, command: &str) -> Value {
+    guest.expect(&format!("{command} --record peers.json >/dev/null"));
+    let record: Value = serde_json::from_str(&guest.expect("cat peers.json")).unwrap();
+    for answer in record["answers"].as_array().unwrap() {
+        let bytes = &answer["bytes"];
+        assert!(bytes["claimed_bytes"] == bytes["confirmed_bytes"], "{answer}");
+        assert!(bytes["claimed_bytes"].as_u64() >= answer["size_bytes"].as_u64(), "{answer}");
+    }
+    record
+}
+
+/// Checks that bytes of the pages that were named have changed, and no others.
+fn check_outside(guest: &Guest, file: &str) {
+    let outside = fs::read(guest.file(file)).unwrap();
+    let is_changed = |range: std::ops::Range<usize>| outside[range].iter().any(|byte| *byte != 0xa7);
+    assert!(is_changed(4096..12288), "nothing arrived");
+    assert!(!is_changed(0..4096) && !is_changed(12288..1 << 20), "bytes beside the named pages have changed");
+}
+
+pub fn a_card_writes_and_reads_the_memory_of_another_one_and_nothing_beside_it() {
+    let mut guest = shared();
+    fs::write(guest.file("storage"), vec![0xa7; 1 << 20]).unwrap();
+    // A transfer takes a tenth of a second, so there are few.
+    let asked = format!("--question {QUESTIONS} --sizes 2KiB,4KiB --budget 0.1");
+    let found = bound(&mut guest, |guest| record(guest, &bench(&asked)));
+    let answers = found["answers"].as_array().unwrap();
+    for question in QUESTIONS.split(',') {
+        let has = |answer: &Value| answer["question"] == question && answer["size_bytes"] == 2048;
+        assert!(answers.iter().any(has), "{question}: {}", found["skipped"]);
+    }
+    assert!(found["skipped"].to_string().contains("the engine moves 1 B to 2KiB at once"), "{}", found["skipped"]);
+    let summary = found["targets"][0]["summary"].to_string();
+    assert!(summary.contains(&format!("transfers to and from {MEMORY}")), "{summary}");
+    check_outside(&guest, "storage");
+}
+
+pub fn cards_below_a_switch_and_functions_of_one_group_move_data_between_them() {
+    let mut guest = shared();
+    for (engine, memory, file, are_one_group) in
+        [("0000:05:00.0", "0000:06:00.0", "below", false), ("0000:00:07.0", "0000:00:07.1", "beside", true)]
+    {
+        fs::write(guest.file(file), vec![0xa7; 1 << 20]).unwrap();
+        let mut group = |card| guest.expect(&format!("readlink /sys/bus/pci/devices/{card}/iommu_group"));
+        assert_eq!(group(engine) == group(memory), are_one_group);
+        guest.expect(&format!("lanemark bind {engine}; lanemark bind {memory}"));
+        let asked = format!("lanemark bench --on {engine} --device edu --peer {memory}:2:4KiB..12KiB");
+        let found = record(&mut guest, &format!("{asked} --question p2p_latency --sizes 8,2KiB --budget 0.1"));
+        assert_eq!(found["answers"].as_array().map(Vec::len), Some(2), "{}", found["skipped"]);
+        guest.expect(&format!("lanemark unbind {engine}; lanemark unbind {memory}"));
+        check_outside(&guest, file);
+    }
+}
+
+pub fn a_dry_run_of_transfers_between_cards_changes_nothing() {
+    let mut guest = shared();
+    fs::write(guest.file("storage"), vec![0xa7; 1 << 20]).unwrap();
+    let asked = bench(&format!("--question {QUESTIONS} --sizes 64 --dry-run"));
+    let said = bound(&mut guest, |guest| guest.expect(&asked));
+    for words in [
+        "opened in the same container: 0000:02:00.0, which is reset if it can be; BAR2 from 0x1000 to 0x2fff: overwritten",
+        "DMA to 0000:02:00.0: 1024 x 64B per iteration, at offsets 0x1000 to 0x2fff of BAR2; the end by polling",
+        "DMA from 0000:02:00.0: 1024 x 64B per iteration, at offsets 0x1000 to 0x2fff of BAR2; the end by polling",
+    ] {
+        assert!(said.contains(words), "{words}:\n{said}");
+    }
+    assert!(fs::read(guest.file("storage")).unwrap().iter().all(|byte| *byte == 0xa7));
+}
+
+pub fn memory_of_another_card_that_cannot_be_used_is_refused_with_the_reason() {
+    let mut guest = shared();
+    let mut refused = |arguments: &str, words: &str| {
+        let said = guest.run(&format!("lanemark bench --on {EDU} --bind vfio-pci {arguments} --question p2p_latency"));
+        assert!(said.status != 0 && said.stderr.contains(words), "{words}: {said:?}");
+        let driver = guest.run(&format!("[ -e /sys/bus/pci/devices/{EDU}/driver ]"));
+        assert_ne!(driver.status, 0, "its state is restored: {said:?}");
+    };
+    refused(&format!("--device edu --peer {MEMORY}:2:0..4KiB"), &format!("lanemark bind {MEMORY}"));
+    refused(&format!("--device edu --peer {EDU}:0:0..4KiB"), "is the target itself");
+    refused(&format!("--device edu --peer {MEMORY}:2:0..4095"), "multiples of 4096 B");
+    refused(&format!("--peer {MEMORY}:2:0..4KiB"), "--device");
+    bound(&mut guest, |guest| {
+        let beyond = format!("--device edu --peer {MEMORY}:2:0..2MiB --question p2p_latency");
+        let said = guest.run(&format!("lanemark bench --on {EDU} --bind vfio-pci {beyond}"));
+        assert!(said.status != 0 && said.stderr.contains("ends beyond BAR2"), "{said:?}");
+    });
+}

@@ -1,0 +1,184 @@
+//! Memory of another device, mapped for a device: the destination or source of transfers between them.
+
+use crate::linux_sysfs::{Address, Kind, Range};
+use std::fmt;
+use std::str::FromStr;
+
+/// Bytes of a page, the unit of mappings.
+const PAGE: u64 = 4096;
+
+/// Memory of another device that transfers may overwrite: whole pages of one of its BARs.
+///
+/// Notation: `FUNCTION:BAR:FROM..TO`, as `0000:04:00.0:2:0..64KiB`.
+///
+/// ```
+/// use lanemark_hw::linux_vfio::PeerRange;
+/// let peer: PeerRange = "04:00.0:2:0..64KiB".parse().unwrap();
+/// assert_eq!((peer.device.to_string().as_str(), peer.range.bar, peer.range.to), ("0000:04:00.0", 2, 65536));
+/// assert_eq!(peer.to_string(), "0000:04:00.0:2:0..64KiB");
+/// assert!("04:00.0:2:0..64".parse::<PeerRange>().is_err());
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PeerRange {
+    /// PCI address of the other device.
+    pub device: Address,
+    /// Range of its BAR; the kind is none.
+    pub range: Range,
+}
+
+/// Error for a text that is not memory of another device.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("'{text}' is not memory of another card: {because}; example: 0000:04:00.0:2:0..64KiB (BAR2, the first 64 KiB)")]
+pub struct NotAPeer {
+    /// Text.
+    pub text: String,
+    /// Reason.
+    pub because: String,
+}
+
+impl fmt::Display for PeerRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.device, self.range)
+    }
+}
+
+impl FromStr for PeerRange {
+    type Err = NotAPeer;
+
+    fn from_str(text: &str) -> Result<PeerRange, NotAPeer> {
+        let not = |because: String| NotAPeer { text: text.to_owned(), because };
+        // The function has the first dot, and no colon behind it.
+        let colon = text.find('.').and_then(|dot| Some(dot + text[dot..].find(':')?));
+        let colon = colon.ok_or_else(|| not("there is no range behind the PCI address".to_owned()))?;
+        let device = text[..colon].parse().map_err(|error: crate::linux_sysfs::NotAnAddress| not(error.to_string()))?;
+        let range: Range =
+            text[colon + 1..].parse().map_err(|error: crate::linux_sysfs::NotARange| not(error.because))?;
+        if range.kind.is_some_and(|kind| kind != Kind::Storage) {
+            return Err(not("its bytes are overwritten, so it must be storage".to_owned()));
+        }
+        if !range.from.is_multiple_of(PAGE) || !range.to.is_multiple_of(PAGE) {
+            return Err(not(format!("an IOMMU maps whole pages: both offsets must be multiples of {PAGE} B")));
+        }
+        Ok(PeerRange { device, range: Range { kind: None, ..range } })
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub(super) use open::Peer;
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod open {
+    #![allow(unsafe_code)]
+
+    use super::super::bars::DeviceBars;
+    use super::super::{Container, DRIVER, Joined, VfioDevice, VfioError};
+    use super::PeerRange;
+    use crate::host_pages::filled;
+    use crate::linux_sysfs::{Attachment, CardError, Device, Kind, Range, System, Window, access};
+    use lanemark_units::{HostVirt, MemoryType};
+    use std::sync::Arc;
+
+    /// Width of the loads and stores of verification.
+    const WORD: u64 = 8;
+
+    /// Another device in the container of a device, with its memory mapped into this process as UC.
+    #[derive(Debug)]
+    pub(in super::super) struct Peer {
+        /// Unmapped before the device is closed.
+        window: Window,
+        range: Range,
+        joined: Joined,
+    }
+
+    impl Peer {
+        /// Opens the other device in the same container. Its bus mastering is off.
+        ///
+        /// # Errors
+        /// [`VfioError`] of a device that is not bound to `vfio-pci`, of the range, and of VFIO.
+        pub(in super::super) fn open(
+            system: &System,
+            container: &Container,
+            peer: PeerRange,
+        ) -> Result<Peer, VfioError> {
+            let device = peer.device;
+            let sysfs = Peer::check(system, peer)?;
+            let unsupported = |error: CardError| VfioError::Unsupported { device, because: error.to_string() };
+            let range = Range { kind: Some(Kind::Storage), ..peer.range };
+            let place = Attachment::place(&sysfs, range).map_err(unsupported)?;
+            let joined = container.join(system, device)?;
+            let window = Window::open(&sysfs, &DeviceBars(Arc::clone(joined.device())), &place, MemoryType::Uc);
+            Ok(Peer { window: window.map_err(unsupported)?, range, joined })
+        }
+
+        /// Checks driver and range without opening the device.
+        pub(in super::super) fn check(system: &System, peer: PeerRange) -> Result<Device, VfioError> {
+            let device = peer.device;
+            let unsupported = |error: CardError| VfioError::Unsupported { device, because: error.to_string() };
+            let sysfs = Device::find(system, device).map_err(unsupported)?;
+            if sysfs.driver().map_err(unsupported)?.as_deref() != Some(DRIVER) {
+                return Err(VfioError::NotBound { device, path: system.device(device).join("driver") });
+            }
+            Attachment::place(&sysfs, peer.range).map_err(unsupported)?;
+            Ok(sysfs)
+        }
+
+        pub(in super::super) const fn device(&self) -> &Arc<VfioDevice> {
+            self.joined.device()
+        }
+
+        pub(in super::super) const fn range(&self) -> Range {
+            self.range
+        }
+
+        /// Address of the range in this process, whole pages.
+        pub(in super::super) fn address(&self) -> Result<HostVirt, CardError> {
+            let at = self.window.at(self.range.from, self.range.len())?;
+            Ok(HostVirt(at.addr() as u64))
+        }
+
+        /// Fills the range as [`fill`](crate::host_pages::fill) does memory, by offsets of the BAR.
+        pub(in super::super) fn fill(&self, seed: u64) -> Result<(), CardError> {
+            let bytes = filled(self.range.from, self.range.len(), seed);
+            for (at, word) in (self.range.from..).step_by(WORD as usize).zip(bytes.as_chunks().0) {
+                let to = self.window.at(at, WORD)?;
+                // SAFETY: the word is within the mapped range, which is aligned and may be stored to.
+                unsafe { access::store(to, WORD as usize, u64::from_le_bytes(*word)) };
+            }
+            Ok(())
+        }
+
+        /// The bytes of the whole range.
+        pub(in super::super) fn bytes(&self) -> Result<Vec<u8>, CardError> {
+            let mut bytes = Vec::with_capacity(self.range.len() as usize);
+            for at in (self.range.from..self.range.to).step_by(WORD as usize) {
+                let from = self.window.at(at, WORD)?;
+                // SAFETY: as above.
+                bytes.extend(unsafe { access::load(from, WORD as usize) }.to_le_bytes());
+            }
+            self.window.check()?;
+            Ok(bytes)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_is_a_function_and_whole_pages_of_a_bar() {
+        let said = |text: &str| text.parse::<PeerRange>().map_or_else(|error| error.because, |peer| peer.to_string());
+        assert_eq!(said("0000:04:00.0:2:4KiB..8KiB:storage"), "0000:04:00.0:2:4KiB..8KiB");
+        for (text, words) in [
+            ("0000:04:00.0", "no range behind"),
+            ("2:0..4KiB", "not a PCI address"),
+            ("0000:04:00.0:2:0..4KiB:registers", "must be storage"),
+            ("0000:04:00.0:2:0..4095", "multiples of 4096 B"),
+            ("0000:04:00.0:2:2048..4096", "multiples of 4096 B"),
+            ("0000:04:00.0:7:0..4096", "number from 0 to 5"),
+            ("", "no range behind"),
+        ] {
+            assert!(said(text).contains(words), "{text}: {}", said(text));
+        }
+    }
+}
