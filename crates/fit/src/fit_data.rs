@@ -2,7 +2,7 @@
 
 use crate::data_error::FitDataError;
 use crate::datum::{Datum, data, figure, point, selected};
-use crate::held_out::halves;
+use crate::held_out::{Half, halves};
 use crate::mechanism::{MECHANISMS, is_structure, start_of};
 use crate::memo::{By, Dependence, Memo};
 use crate::pattern::Point;
@@ -31,7 +31,7 @@ pub struct FitData {
     data: Vec<Datum>,
     /// The half of its curve in which each datum is; `None` if its curve is too short. Each half is predicted by a fit to
     /// the other data.
-    halves: Vec<Option<bool>>,
+    halves: Vec<Option<Half>>,
     /// Keys that a search over structures may change, each with its value before that and its limits: no file states them,
     /// or they are flags that a file assumes.
     open: Vec<(&'static str, f64, Limits)>,
@@ -247,8 +247,17 @@ impl FitData {
     }
 
     /// Places of the data in this half of their curve.
-    pub(crate) fn half(&self, half: bool) -> Vec<usize> {
-        (0..self.data.len()).filter(|place| self.halves[*place] == Some(half)).collect()
+    pub(crate) fn half(&self, is_second: bool) -> Vec<usize> {
+        self.of_halves(|half| half.is_second == is_second)
+    }
+
+    /// As [`half`](FitData::half), without the ends of curves.
+    pub(crate) fn inner_half(&self, is_second: bool) -> Vec<usize> {
+        self.of_halves(|half| half.is_second == is_second && !half.is_end)
+    }
+
+    fn of_halves(&self, is_wanted: impl Fn(&Half) -> bool) -> Vec<usize> {
+        (0..self.data.len()).filter(|place| self.halves[*place].as_ref().is_some_and(&is_wanted)).collect()
     }
 
     /// The same fit to a part of the data.

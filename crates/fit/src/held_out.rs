@@ -11,12 +11,22 @@ const SMALL_PERCENT: f64 = 10.0;
 /// Fewest sizes of reads and writes at once of which some are held out. The figures of single directions predict them, too.
 const LEAST_SIZES_OF_BOTH: usize = 2;
 
+/// Part of a curve that is predicted by a fit to the rest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Half {
+    /// Which of both.
+    pub(crate) is_second: bool,
+    /// Whether the figure is of the smallest or largest size of its curve. The rest of the curve may not determine it: a time
+    /// that shows at the smallest size only, for example. So it does not count in the choice of a structure.
+    pub(crate) is_end: bool,
+}
+
 /// The half of its curve in which each of these figures is; `None` if the curve has too few sizes. A figure is the name of its
 /// curve, its size, and whether it is of both directions at once.
 ///
-/// The sizes of a curve are in the halves alternately; of an odd number of sizes, the first and the last are in the half
-/// `false`. Both directions at once are held out from two sizes on, if another curve has enough sizes.
-pub(crate) fn halves<'a>(curves: impl Iterator<Item = (&'a str, u64, bool)>) -> Vec<Option<bool>> {
+/// The sizes of a curve are in the halves alternately; of an odd number of sizes, the first and the last are in the first
+/// half. Both directions at once are held out from two sizes on, if another curve has enough sizes.
+pub(crate) fn halves<'a>(curves: impl Iterator<Item = (&'a str, u64, bool)>) -> Vec<Option<Half>> {
     let all: Vec<(&str, u64, bool)> = curves.collect();
     let half = |(name, size, _): &(&str, u64, bool), least: usize| {
         let mut sizes: Vec<u64> = all.iter().filter(|(other, ..)| other == name).map(|(_, size, _)| *size).collect();
@@ -24,7 +34,7 @@ pub(crate) fn halves<'a>(curves: impl Iterator<Item = (&'a str, u64, bool)>) -> 
         sizes.dedup();
         let place = sizes.iter().position(|one| one == size)?;
         let is_end = sizes.len() >= LEAST_SIZES && (place == 0 || place + 1 == sizes.len());
-        (sizes.len() >= least && !is_end).then_some(place % 2 == 1)
+        (sizes.len() >= least).then_some(Half { is_second: place % 2 == 1, is_end })
     };
     let is_long = |figure: &(&str, u64, bool)| half(figure, LEAST_SIZES).is_some();
     let least_of_both = if all.iter().any(is_long) { LEAST_SIZES_OF_BOTH } else { LEAST_SIZES };
@@ -116,19 +126,36 @@ mod tests {
         (1..=count).map(move |size| (name, size * 64, false))
     }
 
+    /// Whether each figure is in the second half.
+    fn seconds<'a>(figures: impl Iterator<Item = (&'a str, u64, bool)>) -> Vec<Option<bool>> {
+        halves(figures).into_iter().map(|half| Some(half?.is_second)).collect()
+    }
+
     #[test]
     fn sizes_of_a_curve_of_six_are_in_the_halves_alternately_and_those_of_five_in_none() {
-        let which = halves(curve("a", 6).chain(curve("b", 5)));
+        let which = seconds(curve("a", 6).chain(curve("b", 5)));
         assert_eq!(which[..6], [false, true, false, true, false, true].map(Some));
         assert!(which[6..].iter().all(Option::is_none));
-        assert_eq!(halves(curve("a", 7)).iter().filter(|half| **half == Some(true)).count(), 3);
+        assert_eq!(seconds(curve("a", 7)).iter().filter(|half| **half == Some(true)).count(), 3);
+    }
+
+    #[test]
+    fn the_ends_of_a_curve_of_six_are_its_smallest_and_its_largest_size() {
+        let is_end = |figures: &[(&str, u64, bool)]| -> Vec<bool> {
+            halves(figures.iter().copied()).into_iter().map(|half| half.is_some_and(|half| half.is_end)).collect()
+        };
+        let mut figures: Vec<(&str, u64, bool)> = curve("a", 6).collect();
+        assert_eq!(is_end(&figures), [true, false, false, false, false, true]);
+        // Two figures of both directions are predicted by the curve of one direction.
+        figures.extend([("both", 64, true), ("both", 128, true)]);
+        assert_eq!(is_end(&figures)[6..], [false, false]);
     }
 
     #[test]
     fn two_sizes_of_both_directions_are_held_out_beside_a_curve_of_six_only() {
         let both = |count| curve("both", count).map(|(name, size, _)| (name, size, true));
-        assert_eq!(halves(curve("a", 6).chain(both(2)))[6..], [Some(false), Some(true)]);
-        assert_eq!(halves(curve("a", 6).chain(both(1)))[6..], [None]);
+        assert_eq!(seconds(curve("a", 6).chain(both(2)))[6..], [Some(false), Some(true)]);
+        assert_eq!(seconds(curve("a", 6).chain(both(1)))[6..], [None]);
         assert!(halves(curve("a", 5).chain(both(5))).iter().all(Option::is_none));
         assert!(halves(both(6)).iter().all(Option::is_some));
     }
@@ -136,7 +163,7 @@ mod tests {
     #[test]
     fn a_size_measured_twice_is_in_one_half() {
         let sizes = [64, 64, 128, 128, 256, 256, 512, 1024, 2048];
-        let which = halves(sizes.iter().map(|size| ("a", *size, false)));
+        let which = seconds(sizes.iter().map(|size| ("a", *size, false)));
         assert_eq!(which, [false, false, true, true, false, false, true, false, true].map(Some));
     }
 

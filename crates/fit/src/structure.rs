@@ -60,7 +60,8 @@ pub struct Contender {
     pub set: Vec<(String, f64)>,
     /// Keys that are fitted in addition to the unknown numbers of the file.
     pub fitted: Vec<String>,
-    /// Absolute errors of the held-out figures, in percent, in the order of the data.
+    /// Absolute errors of the held-out figures, in percent, in the order of the data, without the smallest and the largest size
+    /// of each curve.
     pub errors_percent: Vec<f64>,
     /// Whether it is the chosen structure.
     pub is_chosen: bool,
@@ -353,11 +354,12 @@ impl Trial {
         self.clone().judged()
     }
 
-    /// Absolute errors of the held-out figures in percent: each half is predicted by a fit to the other figures.
+    /// Absolute errors of the held-out figures in percent, without the ends of curves: each half is predicted by a fit to the
+    /// other figures.
     fn held_out_errors(&self) -> Option<Vec<f64>> {
         let mut errors: Vec<(usize, f64)> = Vec::new();
         for half in [false, true] {
-            let places = self.problem.half(half);
+            let places = self.problem.inner_half(half);
             let test = self.problem.part(|place| places.contains(&place));
             let train = self.problem.part(|place| !places.contains(&place));
             let (values, _) = self.fitted_whole(&train, &self.values)?;
