@@ -1,10 +1,11 @@
 //! Runs the conformance tests of the `Machine` trait on one machine: `promises host`, `promises sim NAME`,
-//! `promises card ADDRESS RANGE`, `promises vfio ADDRESS RANGE`, `promises module ADDRESS RANGE`.
+//! `promises card ADDRESS RANGE`, `promises vfio ADDRESS RANGE`, `promises module ADDRESS RANGE`, `promises nvme PATH`,
+//! `promises xdma PATH RANGE`.
 //!
 //! The test guest runs it on its emulated card.
 
 use lanemark_checks::conformance::{
-    Host, Simulation, Storage, StorageBehindModule, StorageBehindVfio, Subject, held_against,
+    Drive, Host, Simulation, Storage, StorageBehindModule, StorageBehindVfio, Subject, Xdma, held_against,
 };
 use lanemark_platform::PRESETS;
 use std::process::ExitCode;
@@ -13,7 +14,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let Some(subject) = subject(&words) else {
-        eprintln!("usage: promises host | promises sim NAME | promises card|vfio|module ADDRESS RANGE");
+        eprintln!("usage: promises host | sim NAME | card|vfio|module ADDRESS RANGE | nvme PATH | xdma PATH RANGE");
         return ExitCode::from(2);
     };
     let verdicts = held_against(&*subject);
@@ -47,6 +48,8 @@ fn subject(words: &[&str]) -> Option<Box<dyn Subject>> {
             let (address, range) = (address.parse().ok()?, range.parse().ok()?);
             Some(Box::new(StorageBehindModule { address, range }))
         }
+        ["nvme", path] => Some(Box::new(Drive { path: path.into() })),
+        ["xdma", path, memory] => Some(Box::new(Xdma { path: path.into(), memory: memory.parse().ok()? })),
         _ => None,
     }
 }

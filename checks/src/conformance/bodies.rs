@@ -34,10 +34,15 @@ fn run(machine: &mut dyn Machine, plan: &Plan, wanted: usize) -> Result<Samples,
     Ok(samples)
 }
 
+/// Plans that a machine may refuse.
+fn asked(facts: &Facts) -> Vec<Plan> {
+    [plans::all_accesses(facts), plans::all_steps(facts), plans::all_transfers(facts)].concat()
+}
+
 /// Plans that the machine reports as supported; it must support some.
 fn supported(machine: &dyn Machine) -> Result<Vec<Plan>, String> {
     let facts = machine.facts();
-    let plans: Vec<Plan> = [plans::all_accesses(facts), plans::all_steps(facts)].concat();
+    let plans = asked(facts);
     let supported: Vec<Plan> = plans.into_iter().filter(|plan| machine.supports(plan).is_ok()).collect();
     hold!(supported.len() >= 10, "only {} of the plans made for the machine are supported", supported.len());
     Ok(supported)
@@ -48,7 +53,8 @@ pub(super) fn facts(subject: &dyn Subject) -> Kept {
     let facts = facts_of(&mut *opened);
     hold!(!facts.name.is_empty() && !facts.summary.is_empty(), "the facts have no name or summary: {facts:?}");
     hold!(facts.cores > 0 && !facts.memory_types.is_empty(), "the facts have no core or no memory type: {facts:?}");
-    hold!(!facts.loads.is_empty() && !facts.regions.is_empty(), "the facts have no load or no region: {facts:?}");
+    let has_loads = !facts.loads.is_empty() && !facts.regions.is_empty();
+    hold!(has_loads || facts.dma.is_some(), "the facts have no load or no region, and no DMA: {facts:?}");
     for (place, region) in facts.regions.iter().enumerate() {
         hold!(region.len > 0, "{region} is empty");
         for other in &facts.regions[..place] {
@@ -73,7 +79,7 @@ pub(super) fn agreement(subject: &dyn Subject) -> Kept {
     let facts = facts_of(&mut *opened);
     let machine = opened.machine();
     let refused = plans::refused(&facts).into_iter().map(|(_, plan)| plan).collect();
-    let plans = [plans::all_accesses(&facts), plans::all_steps(&facts), refused, plans::outside(&facts)].concat();
+    let plans = [asked(&facts), refused, plans::outside(&facts)].concat();
     supported(machine)?;
     for plan in plans {
         let told = machine.supports(&plan);
@@ -102,7 +108,7 @@ pub(super) fn agreement(subject: &dyn Subject) -> Kept {
 fn untouched(opened: &mut dyn Opened, plans: &[Plan]) -> Kept {
     let facts = facts_of(opened);
     let mut samples = Samples::wanted(2);
-    if let Some(plan) = plans::plain_store(&facts).filter(|plan| opened.machine().supports(plan).is_ok()) {
+    if let Some(plan) = ordinary(&facts).ok().filter(|plan| opened.machine().supports(plan).is_ok()) {
         opened.machine().run(&plan, &mut samples).map_err(|error| format!("{plan:?} must run, but failed: {error}"))?;
     }
     let before = (samples.clone(), opened.bytes());
@@ -119,8 +125,7 @@ pub(super) fn refusal(subject: &dyn Subject) -> Kept {
     let mut opened = opened(subject);
     let facts = facts_of(&mut *opened);
     let mut refused: Vec<Plan> = plans::refused(&facts).into_iter().map(|(_, plan)| plan).collect();
-    let unsure = [plans::all_accesses(&facts), plans::all_steps(&facts)].concat();
-    refused.extend(unsure.into_iter().filter(|plan| opened.machine().supports(plan).is_err()));
+    refused.extend(asked(&facts).into_iter().filter(|plan| opened.machine().supports(plan).is_err()));
     hold!(refused.len() >= 10, "only {} of the plans made to be refused are refused", refused.len());
     untouched(&mut *opened, &refused)
 }
@@ -151,7 +156,8 @@ pub(super) fn outside(subject: &dyn Subject) -> Kept {
 
 /// A plan with samples that can be checked.
 fn ordinary(facts: &Facts) -> Result<Plan, String> {
-    plans::plain_store(facts).or_else(|| plans::plain_load(facts)).ok_or_else(|| "the machine has no region".to_owned())
+    let plan = plans::plain_store(facts).or_else(|| plans::plain_load(facts)).or_else(|| plans::dma_write(facts));
+    plan.ok_or_else(|| "the machine has no region, and no DMA".to_owned())
 }
 
 pub(super) fn count(subject: &dyn Subject) -> Kept {

@@ -5,7 +5,7 @@
 //! | `promise` | the list, [`PROMISES`], and running it on a machine |
 //! | `bodies` | a test body per promise |
 //! | `plans` | plans built from a machine's facts |
-//! | `subjects` | machines under test: simulation, formulas, memory of this machine |
+//! | `subjects` | machines under test: simulation, formulas, memory of this machine, real devices |
 //!
 //! `checks/tests/conformance` runs them, and shows that each detects a machine that breaks its promise. The program `promises`
 //! runs them in the test guest.
@@ -16,7 +16,7 @@ mod promise;
 mod subjects;
 
 pub use promise::{PROMISES, Promise, Verdict, held_against};
-pub use subjects::{Formulas, Host, Simulation, Storage, StorageBehindModule, StorageBehindVfio};
+pub use subjects::{Drive, Formulas, Host, Simulation, Storage, StorageBehindModule, StorageBehindVfio, Xdma};
 
 use lanemark_machine::Machine;
 use std::sync::Arc;

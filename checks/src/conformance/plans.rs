@@ -25,6 +25,39 @@ pub fn stream(verb: Verb, access: Access, span: Span) -> Plan {
     Plan::new(Step::Stream(Stream::over(verb, access, span)), 2)
 }
 
+/// A DMA write of 4 KiB to host memory, which every device with DMA makes.
+pub fn dma_write(facts: &Facts) -> Option<Plan> {
+    facts.dma?;
+    let window = Window { len: 64 << 10, ..WRITE.window };
+    Some(Plan::new(Transfer { bytes: 4096, count: 4, window, ..WRITE }, 2))
+}
+
+/// DMA in both directions, of several sizes, places and numbers of outstanding transfers; none without DMA.
+///
+/// A machine may refuse any of them, but `supports` must agree with `run`.
+pub fn all_transfers(facts: &Facts) -> Vec<Plan> {
+    let Some(dma) = facts.dma else { return Vec::new() };
+    let mut plans = Vec::new();
+    for verb in [Verb::Store, Verb::Load] {
+        let window = Window { len: 64 << 10, ..WRITE.window };
+        let usual = Transfer { verb, bytes: 512, count: 3, window, ..WRITE };
+        let sizes = [1, 64, 100, 512, 2048, 4096, 12_288, 64 << 10].map(|bytes| Transfer { bytes, ..usual });
+        let depths = [1, 2, 4096].map(|depth| Transfer { outstanding: Some(depth), ..usual });
+        let patterns = [Pattern::Random, Pattern::Strided(1024), Pattern::RandomStrided(64)]
+            .map(|pattern| Transfer { window: Window { pattern, ..window }, ..usual });
+        let ends = [(4096, 8192), (4, 4096), (3, 4096), (dma.mapped_bytes - 512, 512), (dma.mapped_bytes, 512)];
+        let places = ends.map(|(offset, len)| Transfer { window: Window { offset, len, ..window }, ..usual });
+        let other = [Transfer { card: dma.cards, ..usual }];
+        let all = sizes.iter().chain(&depths).chain(&patterns).chain(&places).chain(&other);
+        plans.extend(all.map(|transfer| Plan::new(*transfer, 2)));
+        plans.extend([1, 2].map(|channels| Plan::new(OnChannels { transfer: usual, channels }, 2)));
+    }
+    let write = Transfer { bytes: 512, count: 3, window: Window { len: 32 << 10, ..WRITE.window }, ..WRITE };
+    let read = Window { offset: 32 << 10, ..write.window };
+    plans.extend([false, true].map(|is_mixed| Plan::new(WriteRead { write, read, is_mixed }, 2)));
+    plans
+}
+
 /// A plain store of 4 KiB that every machine with storage runs, by its widest integer register and its first memory
 /// type.
 pub fn plain_store(facts: &Facts) -> Option<Plan> {
@@ -155,7 +188,7 @@ const WRITE: Transfer = Transfer {
 
 /// Plans that every machine must refuse, with the reason.
 pub fn refused(facts: &Facts) -> Vec<(&'static str, Plan)> {
-    let Some(store) = plain_store(facts) else { return Vec::new() };
+    let Some(store) = plain_store(facts) else { return impossible() };
     let on = |cores: &[u32]| {
         let task = || store.work.lanes()[0].task.clone();
         Plan::new(cores.iter().map(|core| Lane { core: *core, task: task() }).collect::<Vec<Lane>>(), 2)

@@ -3,15 +3,18 @@
 use super::{Opened, Subject, WATCHED_BYTES};
 use lanemark_hw::HostMemory;
 use lanemark_hw::linux_lanemark;
+use lanemark_hw::linux_nvme::{DriveNode, NvmeMachine};
 use lanemark_hw::linux_sysfs::{Address, Attachment, Card, CardMachine, Consent, Range, System};
 use lanemark_hw::linux_vfio::{VfioMachine, VfioOptions};
+use lanemark_hw::linux_xdma::{CardMemory, XdmaCard, XdmaMachine};
 use lanemark_machine::Machine;
 use lanemark_model::FormulaMachine;
 use lanemark_platform::{Platform, preset};
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::MemoryType;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A built-in platform, simulated.
 pub struct Simulation(pub &'static str);
@@ -44,6 +47,20 @@ pub struct StorageBehindModule {
     pub address: Address,
     /// Range in the BAR.
     pub range: Range,
+}
+
+/// A namespace of an NVMe drive, read through the kernel's driver.
+pub struct Drive {
+    /// Path of its character device.
+    pub path: PathBuf,
+}
+
+/// A card with AMD's XDMA core, through its driver.
+pub struct Xdma {
+    /// Common part of the paths of its files.
+    pub path: PathBuf,
+    /// Range of its memory that may be overwritten.
+    pub memory: CardMemory,
 }
 
 /// # Panics
@@ -169,6 +186,52 @@ impl Subject for StorageBehindModule {
         Box::new(machine.unwrap_or_else(|error| panic!("{error}")).interrupted_by(interrupted))
     }
 }
+
+impl Subject for Drive {
+    fn name(&self) -> String {
+        format!("{} through the kernel's driver", self.path.display())
+    }
+
+    fn open(&self, interrupted: Arc<AtomicBool>) -> Box<dyn Opened> {
+        let node = DriveNode::find(&System::this(), &self.path).unwrap_or_else(|error| panic!("{error}"));
+        let emulated = System::this().emulated().is_some();
+        // Opening reads from the drive, which the flag would end.
+        let was = interrupted.swap(false, Ordering::Relaxed);
+        let opened = NvmeMachine::open(&node, emulated, Arc::clone(&interrupted));
+        interrupted.store(was, Ordering::Relaxed);
+        Box::new(opened.unwrap_or_else(|error| panic!("{error}")))
+    }
+}
+
+impl Subject for Xdma {
+    fn name(&self) -> String {
+        format!("{} {} through the driver xdma", self.path.display(), self.memory)
+    }
+
+    fn open(&self, interrupted: Arc<AtomicBool>) -> Box<dyn Opened> {
+        let card = XdmaCard::find(&System::this(), &self.path).unwrap_or_else(|error| panic!("{error}"));
+        let emulated = System::this().emulated().is_some();
+        let machine = XdmaMachine::open(&card, self.memory, emulated, interrupted);
+        Box::new(machine.unwrap_or_else(|error| panic!("{error}")))
+    }
+}
+
+/// A machine whose bytes nothing else reads.
+macro_rules! without_another_path {
+    ($($machine:ty),*) => {$(
+        impl Opened for $machine {
+            fn machine(&mut self) -> &mut dyn Machine {
+                self
+            }
+
+            fn bytes(&mut self) -> Option<Vec<u8>> {
+                None
+            }
+        }
+    )*};
+}
+
+without_another_path!(NvmeMachine, XdmaMachine);
 
 impl Opened for CardMachine {
     fn machine(&mut self) -> &mut dyn Machine {

@@ -1,6 +1,7 @@
 //! A namespace of an NVMe drive, read through the kernel's driver.
 
 use crate::guest::{Guest, Guests, Hardware, KERNEL, Lent};
+use lanemark_checks::conformance::PROMISES;
 use lanemark_checks::{lanemark, root};
 use serde_json::{Value, json};
 use std::fs;
@@ -39,7 +40,7 @@ fn without_io_uring() -> &'static Path {
 
 fn boot() -> Guest {
     let hardware = Hardware { packages: KERNEL, devices: DEVICES, kernel: "" };
-    let programs = [lanemark(), without_io_uring()];
+    let programs = [lanemark(), without_io_uring(), Path::new(env!("CARGO_BIN_EXE_promises"))];
     Guest::boot(&hardware, &programs, |folder| fs::write(folder.join("image"), image()).unwrap())
 }
 
@@ -90,6 +91,12 @@ pub fn a_drive_that_keeps_its_driver_answers_questions_and_its_bytes_are_compare
     let driver = guest.expect("basename $(readlink /sys/bus/pci/devices/0000:01:00.0/driver)");
     assert_eq!(driver.trim(), "nvme");
     assert!(fs::read(guest.file("image")).unwrap() == image(), "the drive was written to");
+}
+
+pub fn a_drive_behind_its_driver_keeps_every_promise() {
+    let said = shared().run("promises nvme /dev/ng0n1");
+    assert_eq!(said.status, 0, "{}{}", said.stdout, said.stderr);
+    assert!(said.stdout.ends_with(&format!("{} passed, 0 failed\n", PROMISES.len())), "{}", said.stdout);
 }
 
 pub fn a_record_of_reads_by_the_kernel_names_function_driver_and_way() {

@@ -130,7 +130,7 @@ impl Reads<'_> {
             let failure = Cell::new(None);
             let mut nth = 0;
             // All iterations are one stream, as in the simulation: the queue would run empty between them.
-            let end = passes * count;
+            let end = passes.saturating_mul(count);
             let stamps = timed(limits, first, 1, |_| {
                 let next = || {
                     let command = (nth < end).then(|| reads.get(index(nth) as usize).copied()).flatten();
@@ -149,7 +149,7 @@ impl Reads<'_> {
         };
         run.take(samples, "reading from the drive", || {}, take)?;
 
-        let transfers = plan.passes * count;
+        let transfers = plan.passes.saturating_mul(count);
         let last: BTreeSet<u64> = (transfers.saturating_sub(count)..transfers).map(index).collect();
         let scratch = Places::of(&asked.transfer).scratch;
         let (mut meant, mut found) = (vec![0; bytes as usize], vec![0; bytes as usize]);
