@@ -22,6 +22,11 @@ static unsigned int poll_mode;
 module_param(poll_mode, uint, 0644);
 MODULE_PARM_DESC(poll_mode, "as in the driver; without effect here");
 
+/* Limits of a transfer in s, as in the driver; without effect here. */
+static unsigned int h2c_timeout = 10, c2h_timeout = 10;
+module_param(h2c_timeout, uint, 0644);
+module_param(c2h_timeout, uint, 0644);
+
 static unsigned int beat_bytes = 64;
 module_param(beat_bytes, uint, 0644);
 MODULE_PARM_DESC(beat_bytes, "width of the data path, which alignments follow");
@@ -37,6 +42,19 @@ MODULE_PARM_DESC(delay_ms, "duration of each transfer");
 static unsigned int shift_bytes;
 module_param(shift_bytes, uint, 0644);
 MODULE_PARM_DESC(shift_bytes, "fault: the card stores what it reads this far from its address");
+
+static bool loses;
+module_param(loses, bool, 0644);
+MODULE_PARM_DESC(loses, "fault: the card reads host memory, and stores nothing");
+
+static bool gives_up;
+module_param(gives_up, bool, 0644);
+MODULE_PARM_DESC(gives_up, "fault: a transfer does not end, so the driver gives it up");
+
+static atomic_t running;
+static int most_at_once;
+module_param(most_at_once, int, 0644);
+MODULE_PARM_DESC(most_at_once, "largest number of transfers at the same time so far");
 
 static unsigned long beyond;
 module_param(beyond, ulong, 0444);
@@ -67,7 +85,19 @@ static ssize_t check(const void __user *buffer, size_t count, loff_t at)
 		return -EIO;
 	if (at < from || at + count > to)
 		beyond += count;
-	if (delay_ms && msleep_interruptible(delay_ms))
+	if (delay_ms) {
+		int now = atomic_inc_return(&running);
+		bool is_stopped;
+
+		if (now > READ_ONCE(most_at_once))
+			WRITE_ONCE(most_at_once, now);
+		is_stopped = msleep_interruptible(delay_ms);
+		atomic_dec(&running);
+		if (is_stopped)
+			return -ERESTARTSYS;
+	}
+	/* What xdma_xfer_submit returns for a transfer that did not end, also without a signal. */
+	if (gives_up)
 		return -ERESTARTSYS;
 	return READ_ONCE(is_gone) ? -ENODEV : 0;
 }
@@ -86,7 +116,7 @@ static ssize_t twin_write(struct file *file, const char __user *buffer, size_t c
 		return refused;
 	if (place > MEMORY - count)
 		return -EIO;
-	if (copy_from_user(memory + place, buffer, count))
+	if (!loses && copy_from_user(memory + place, buffer, count))
 		return -EFAULT;
 	*at += count;
 	return count;

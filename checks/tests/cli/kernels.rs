@@ -172,6 +172,7 @@ fn kernels_that_are_printed_are_those_that_questions_launch_and_no_others() {
         has_remote: false,
         tags: 64,
         channels: 1,
+        peer: None,
         relays_at: None,
         has_driver: false,
         has_flag: false,

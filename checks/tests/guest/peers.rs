@@ -104,9 +104,17 @@ pub fn memory_of_another_card_that_cannot_be_used_is_refused_with_the_reason() {
     refused(&format!("--device edu --peer {EDU}:0:0..4KiB"), "is the target itself");
     refused(&format!("--device edu --peer {MEMORY}:2:0..4095"), "multiples of 4096 B");
     refused(&format!("--peer {MEMORY}:2:0..4KiB"), "--device");
+    refused(&format!("--device edu --peer {EDU}:0:0..4KiB --dry-run"), "is the target itself");
     bound(&mut guest, |guest| {
         let beyond = format!("--device edu --peer {MEMORY}:2:0..2MiB --question p2p_latency");
         let said = guest.run(&format!("lanemark bench --on {EDU} --bind vfio-pci {beyond}"));
-        assert!(said.status != 0 && said.stderr.contains("ends beyond BAR2"), "{said:?}");
+        assert!(said.status == 2 && said.stderr.contains("0000:02:00.0: 2:0..2MiB ends beyond BAR2"), "{said:?}");
+        assert_eq!(said.stderr.matches(MEMORY).count(), 1, "{said:?}");
     });
+    // A megabyte of registers.
+    guest.expect("lanemark bind 0000:05:00.0");
+    let registers = "--device edu --peer 0000:05:00.0:0:0..4KiB --question p2p_latency";
+    let said = guest.run(&format!("lanemark bench --on {EDU} --bind vfio-pci {registers}"));
+    guest.expect("lanemark unbind 0000:05:00.0");
+    assert!(said.status != 0 && said.stderr.contains("BAR0 is not prefetchable, so it may be registers"), "{said:?}");
 }

@@ -293,6 +293,7 @@ impl Case {
     #[must_use]
     pub fn most_window(&self, facts: &Facts) -> u64 {
         let region = facts.regions.iter().find(|region| region.at == self.region).map(|region| region.len);
+        let at_peer = facts.dma.and_then(|dma| dma.peer).map(|(_, len)| len).or(region);
         let is_with_host = |flow: &Flow| flow.peer == Peer::Host;
         let mapped = facts.dma.map(|dma| dma.mapped_bytes / self.flows().len().max(1) as u64);
         let len = match &self.method {
@@ -302,9 +303,9 @@ impl Case {
                 if flows.iter().all(is_with_host) {
                     mapped
                 } else if flows.iter().any(is_with_host) {
-                    mapped.min(region)
+                    mapped.min(at_peer)
                 } else {
-                    region
+                    at_peer
                 }
             }
             Method::Relay { .. } => facts.dma.map(|dma| dma.mapped_bytes / 2).min(region),

@@ -19,10 +19,10 @@ pub(crate) fn cases(facts: &Facts, axes: &Axes, flows: &[Flow], outstanding: Opt
     let Some(first) = flows.first().filter(|_| !is_about_cores) else { return Vec::new() };
     let lent = dma.mapped_bytes / flows.len() as u64;
     let at_peers = flows.iter().any(|flow| flow.peer != Peer::Host);
-    let (region, room) = match facts.storage() {
+    let (region, room) = match dma.peer.or_else(|| facts.storage().map(|region| (region.at, region.len))) {
         _ if !at_peers => (BarOffset { bar: 0, offset: 0 }, lent),
-        Some(region) if flows.iter().any(|flow| flow.peer == Peer::Host) => (region.at, lent.min(region.len)),
-        Some(region) => (region.at, region.len),
+        Some((at, len)) if flows.iter().any(|flow| flow.peer == Peer::Host) => (at, lent.min(len)),
+        Some(peer) => peer,
         None => return Vec::new(),
     };
     let Reach { cache_state, socket, .. } = axes.reach;

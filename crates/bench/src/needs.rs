@@ -140,7 +140,7 @@ pub(crate) fn peer_access(facts: &Facts) -> Option<LeftOut> {
         if dma.cards < 2 {
             return Some(LeftOut::all("two cards are required: a platform file has one for each [[slot]]"));
         }
-        let has_storage = facts.storage().is_some();
+        let has_storage = dma.peer.is_some() || facts.storage().is_some();
         (!has_storage).then(|| LeftOut::all("the cards have no storage for peer access"))
     })
 }

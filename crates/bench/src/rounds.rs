@@ -301,6 +301,7 @@ mod tests {
                 has_remote: false,
                 tags: 32,
                 channels: 1,
+                peer: None,
                 relays_at: None,
                 has_driver: false,
                 has_flag: false,

@@ -137,6 +137,9 @@ pub struct DmaFacts {
     pub tags: u32,
     /// Number of DMA channels of a card.
     pub channels: u32,
+    /// Memory of another card for transfers between both, where it is none of the regions: its first byte and its length;
+    /// `None` if it is the storage region.
+    pub peer: Option<(BarOffset, u64)>,
     /// Address in the BARs of a card to which other cards write data for a relay ([`Relay`](crate::Relay));
     /// `None` if unsupported.
     pub relays_at: Option<BarOffset>,
@@ -163,6 +166,7 @@ impl DmaFacts {
             has_remote: false,
             tags: 1,
             channels: 1,
+            peer: None,
             relays_at: None,
             has_driver: true,
             has_flag: false,

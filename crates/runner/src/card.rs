@@ -46,9 +46,6 @@ pub(crate) fn open(address: Address, access: &CardAccess, cancel: &Cancel) -> Re
         let file = access.device.as_ref();
         let flag = cancel.flag();
         let (peer, is_emulated) = (access.peer, emulated.is_some());
-        if peer.is_some_and(|peer| peer.device == address) {
-            return Err(RunError::PeerIsTarget(address.to_string()));
-        }
         let options = VfioOptions { ranges: &ranges, file, peer, is_emulated, interrupted: Some(&flag) };
         let machine = VfioMachine::open(&system, address, &options)?.interrupted_by(cancel.flag());
         let attachment = machine.attachment().cloned().unwrap_or(attachment);
@@ -185,9 +182,10 @@ impl Card {
         now.slowest_link_to(&State::now(device).fastest_since(before)).unwrap_or(own)
     }
 
-    /// Changes at the card and at the links above it since opening, one warning each.
+    /// Changes at the cards and at the links above them since opening, one warning each.
     pub(crate) fn changes(&self) -> Vec<String> {
-        State::now(&self.attachment.device).changes_since(&self.before)
+        let of_peer = self.peer.iter().flat_map(|(device, before)| State::now(device).changes_since(before));
+        State::now(&self.attachment.device).changes_since(&self.before).into_iter().chain(of_peer).collect()
     }
 
     /// The record's description of the card.

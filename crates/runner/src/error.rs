@@ -214,6 +214,9 @@ pub enum RunError {
     /// The other card is the target itself.
     #[error("peer: {0} is the target itself: name another card")]
     PeerIsTarget(String),
+    /// Another card for an engine of which nothing is known.
+    #[error("peer: it is for a card with a DMA engine: name a device file with a section [engine] (device)")]
+    PeerWithoutEngine,
     /// A device file with errors.
     #[error("device: {0}")]
     DeviceFile(#[from] DeviceFileError),
@@ -414,7 +417,7 @@ impl RunError {
             RunError::MatrixName { .. } | RunError::MatrixFile { .. } => "matrix",
             RunError::DeviceFile(_) | RunError::NoDeviceFile { .. } | RunError::DeviceNotBehindVfio(_) => "device",
             RunError::SeveralCards => "bar",
-            RunError::PeerIsTarget(_) => "peer",
+            RunError::PeerIsTarget(_) | RunError::PeerWithoutEngine => "peer",
             RunError::DryRunOfOthers => "dry_run",
             RunError::Region { .. } => "region",
             RunError::Flow { .. } => "flows",
@@ -476,6 +479,7 @@ mod tests {
             RunError::DeviceNotBehindVfio("0000:01:00.0".to_owned()),
             RunError::SeveralCards,
             RunError::PeerIsTarget("0000:01:00.0".to_owned()),
+            RunError::PeerWithoutEngine,
             RunError::DryRunOfOthers,
             RunError::Region { name: "a".to_owned(), target: "b".to_owned(), known: "c".to_owned() },
             RunError::Flow { flow: "9:host".parse().unwrap(), target: "b".to_owned(), cards: 1 },

@@ -74,6 +74,17 @@ impl CardAccess {
             Some(field) if cards == 0 => Err(RunError::NoCard { field }),
             _ if self.card_memory.is_some() && xdma == 0 => Err(RunError::NoXdma { field: "card_memory" }),
             _ if cards > 1 || xdma > 1 => Err(RunError::SeveralCards),
+            _ => self.check_peer(targets),
+        }
+    }
+
+    /// Checks that another card is another one, and that something is said of the engine.
+    fn check_peer(&self, targets: &[Target]) -> Result<(), RunError> {
+        let Some(peer) = self.peer else { return Ok(()) };
+        let has_engine = self.device.as_ref().is_some_and(|file| file.engine.is_some());
+        match targets.iter().find(|target| matches!(target, Target::Card(_))) {
+            Some(Target::Card(address)) if *address == peer.device => Err(RunError::PeerIsTarget(address.to_string())),
+            _ if !has_engine => Err(RunError::PeerWithoutEngine),
             _ => Ok(()),
         }
     }

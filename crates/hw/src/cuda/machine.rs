@@ -112,6 +112,7 @@ impl CudaMachine {
             has_remote: false,
             tags: device.multiprocessors.saturating_mul(device.blocks_per_multiprocessor),
             channels: 1,
+            peer: None,
             relays_at: None,
             has_driver: true,
             has_flag: false,

@@ -149,7 +149,7 @@ impl Container {
     ///
     /// # Errors
     /// [`VfioError`].
-    pub fn join(&self, system: &System, device: Address) -> Result<Joined, VfioError> {
+    pub fn join(&mut self, system: &System, device: Address) -> Result<Joined, VfioError> {
         let function = VfioDevice::of_system(system, device)?;
         if Group::of(system, &function)?.1 == self.group.path {
             return Ok(Joined { device: Arc::new(self.group.device(function)?), _group: None });
@@ -158,6 +158,13 @@ impl Container {
         ioctl::set_container(group.file.as_fd(), self.file.as_fd()).map_err(|source| VfioError::Os {
             device,
             doing: "adding to a container",
+            path: group.path.clone(),
+            source,
+        })?;
+        // The IOMMU of another group may have other page sizes, and other reserved addresses.
+        self.properties = properties(&self.file).map_err(|source| VfioError::Os {
+            device,
+            doing: "reading the properties of the IOMMU of",
             path: group.path.clone(),
             source,
         })?;

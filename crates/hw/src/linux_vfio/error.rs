@@ -1,6 +1,6 @@
 //! Errors of VFIO.
 
-use crate::linux_sysfs::Address;
+use crate::linux_sysfs::{Address, CardError};
 use std::path::PathBuf;
 
 /// Error of opening a device through VFIO.
@@ -8,6 +8,9 @@ use std::path::PathBuf;
 /// Each message names the device and a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum VfioError {
+    /// A BAR or a range of it that cannot be used.
+    #[error(transparent)]
+    Range(CardError),
     /// The kernel module is not loaded.
     #[error("{device}: no {}: load VFIO with: modprobe vfio-pci; a kernel without CONFIG_VFIO_CONTAINER has no such file", path.display())]
     NoVfio {

@@ -7,9 +7,9 @@ use super::engine::EngineDriver;
 use super::host_window::HostWindow;
 use super::peer::Peer;
 use super::transfers::Bench;
-use super::{Container, Iommu, VfioError, VfioInterrupt, VfioOptions};
+use super::{Container, Iommu, PeerRange, VfioError, VfioInterrupt, VfioOptions};
 use crate::host_pages::HostPages;
-use crate::linux_sysfs::{Address, Attachment, BarFiles, CardMachine, Mapping, Range, System};
+use crate::linux_sysfs::{Address, Attachment, BarFiles, CardMachine, Mapping, System};
 use crate::map_unmap::{mapper_by, refused};
 use crate::nvme::{DriveLimits, DrivePlan, Reads, reads_of, whole};
 use crate::x86::buffer::Buffer;
@@ -108,7 +108,10 @@ impl VfioMachine {
         }
         let cpus = allowed_cpus().map_err(|error| unsupported(format!("no CPU affinity mask can be read: {error}")))?;
         let attachment = options.attachment(system, device)?;
-        let container = Arc::new(Container::open(system, device)?);
+        options.peer.map(|peer| Peer::check(system, peer)).transpose()?;
+        let mut container = Container::open(system, device)?;
+        let peer = options.peer.map(|peer| Peer::open(system, &mut container, peer)).transpose()?;
+        let container = Arc::new(container);
         let space = Iommu::space(&container, 32).map_err(|error| unsupported(error.to_string()))?;
         let timer = Timer::checked(cpu.tsc_hz);
         let opened = container.device();
@@ -137,10 +140,8 @@ impl VfioMachine {
             facts.summary.push_str("; registers of the engine by system calls, because their pages cannot be mapped");
         }
         facts.dma = engine.as_ref().map(DmaEngine::facts).or_else(|| drive.as_ref()?.facts());
-        let peer = options.peer.filter(|_| engine.is_some());
-        let peer = peer.map(|peer| Peer::open(system, &container, peer)).transpose()?;
-        if let Some(peer) = &peer {
-            with_peer(&mut facts, peer.device().address(), peer.range());
+        if let Some(peer) = options.peer.filter(|_| engine.is_some()) {
+            with_peer(&mut facts, peer);
         }
         if let Some(because) = &unidentified {
             facts.dma = Some(drive::facts(MAPPED, PAGE as u64, 1));
@@ -277,6 +278,7 @@ impl VfioMachine {
             Some(Ok(true)) => Err(device.requested()),
             _ => device.check(),
         };
+        let checked = checked.and_then(|()| self.peer.as_ref().map_or(Ok(()), Peer::check_device));
         checked.map_err(|error| MachineError::Device { machine: self.facts.name.clone(), what: error.to_string() })
     }
 
@@ -468,14 +470,13 @@ impl DmaEngine {
 }
 
 /// Adds another device with memory for transfers.
-pub(super) fn with_peer(facts: &mut Facts, device: Address, range: Range) {
+pub(super) fn with_peer(facts: &mut Facts, peer: PeerRange) {
+    let PeerRange { range, .. } = peer;
     if let Some(dma) = &mut facts.dma {
         dma.cards = 2;
+        dma.peer = Some((BarOffset { bar: range.bar, offset: range.from }, range.len()));
     }
-    let at = BarOffset { bar: range.bar, offset: range.from };
-    let name = format!("BAR{} of {device}", range.bar);
-    facts.regions.insert(0, Region { name, at, len: range.len(), kind: RegionKind::Storage });
-    facts.summary = format!("transfers to and from {device}; {}", facts.summary);
+    facts.summary = format!("transfers to and from {peer}; {}", facts.summary);
 }
 
 fn facts(container: &Container, cpu: &Cpu, cpus: usize, is_emulated: bool) -> Facts {

@@ -1,11 +1,14 @@
 //! Memory of another device, mapped for a device: the destination or source of transfers between them.
 
 use crate::linux_sysfs::{Address, Kind, Range};
+use lanemark_units::format_size;
 use std::fmt;
 use std::str::FromStr;
 
 /// Bytes of a page, the unit of mappings.
 const PAGE: u64 = 4096;
+/// Most bytes: a core fills and compares them with loads and stores of 8 B.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// Memory of another device that transfers may overwrite: whole pages of one of its BARs.
 ///
@@ -22,7 +25,7 @@ const PAGE: u64 = 4096;
 pub struct PeerRange {
     /// PCI address of the other device.
     pub device: Address,
-    /// Range of its BAR; the kind is none.
+    /// Range of its BAR; its kind is none, or storage if the user says so.
     pub range: Range,
 }
 
@@ -59,7 +62,10 @@ impl FromStr for PeerRange {
         if !range.from.is_multiple_of(PAGE) || !range.to.is_multiple_of(PAGE) {
             return Err(not(format!("an IOMMU maps whole pages: both offsets must be multiples of {PAGE} B")));
         }
-        Ok(PeerRange { device, range: Range { kind: None, ..range } })
+        if range.len() > MOST_BYTES {
+            return Err(not(format!("at most {} are used", format_size(MOST_BYTES))));
+        }
+        Ok(PeerRange { device, range })
     }
 }
 
@@ -71,12 +77,14 @@ mod open {
     #![allow(unsafe_code)]
 
     use super::super::bars::DeviceBars;
-    use super::super::{Container, DRIVER, Joined, VfioDevice, VfioError};
+    use super::super::{Container, DRIVER, Joined, VfioDevice, VfioError, VfioInterrupt};
     use super::PeerRange;
     use crate::host_pages::filled;
     use crate::linux_sysfs::{Attachment, CardError, Device, Kind, Range, System, Window, access};
     use lanemark_units::{HostVirt, MemoryType};
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use vfio_bindings::bindings::vfio::VFIO_PCI_REQ_IRQ_INDEX;
 
     /// Width of the loads and stores of verification.
     const WORD: u64 = 8;
@@ -87,6 +95,8 @@ mod open {
         /// Unmapped before the device is closed.
         window: Window,
         range: Range,
+        /// The kernel's request to give it back, if it can signal one.
+        requested: Option<VfioInterrupt>,
         joined: Joined,
     }
 
@@ -97,29 +107,44 @@ mod open {
         /// [`VfioError`] of a device that is not bound to `vfio-pci`, of the range, and of VFIO.
         pub(in super::super) fn open(
             system: &System,
-            container: &Container,
+            container: &mut Container,
             peer: PeerRange,
         ) -> Result<Peer, VfioError> {
-            let device = peer.device;
             let sysfs = Peer::check(system, peer)?;
-            let unsupported = |error: CardError| VfioError::Unsupported { device, because: error.to_string() };
             let range = Range { kind: Some(Kind::Storage), ..peer.range };
-            let place = Attachment::place(&sysfs, range).map_err(unsupported)?;
-            let joined = container.join(system, device)?;
+            let place = Attachment::place(&sysfs, range).map_err(VfioError::Range)?;
+            let joined = container.join(system, peer.device)?;
             let window = Window::open(&sysfs, &DeviceBars(Arc::clone(joined.device())), &place, MemoryType::Uc);
-            Ok(Peer { window: window.map_err(unsupported)?, range, joined })
+            let window = window.map_err(VfioError::Range)?;
+            let requested = VfioInterrupt::enable(Arc::clone(joined.device()), VFIO_PCI_REQ_IRQ_INDEX, 0).ok();
+            Ok(Peer { window, range, requested, joined })
         }
 
         /// Checks driver and range without opening the device.
         pub(in super::super) fn check(system: &System, peer: PeerRange) -> Result<Device, VfioError> {
             let device = peer.device;
-            let unsupported = |error: CardError| VfioError::Unsupported { device, because: error.to_string() };
-            let sysfs = Device::find(system, device).map_err(unsupported)?;
-            if sysfs.driver().map_err(unsupported)?.as_deref() != Some(DRIVER) {
+            let sysfs = Device::find(system, device).map_err(VfioError::Range)?;
+            if sysfs.driver().map_err(VfioError::Range)?.as_deref() != Some(DRIVER) {
                 return Err(VfioError::NotBound { device, path: system.device(device).join("driver") });
             }
-            Attachment::place(&sysfs, peer.range).map_err(unsupported)?;
-            Ok(sysfs)
+            let place = Attachment::place(&sysfs, peer.range).map_err(VfioError::Range)?;
+            if place.kind.may_store() {
+                return Ok(sysfs);
+            }
+            let because = format!(
+                "BAR{} is not prefetchable, so it may be registers: if it is memory that may be overwritten, name it with :storage, as \
+                 {peer}:storage",
+                peer.range.bar
+            );
+            Err(VfioError::Range(CardError::Unsupported { device, because }))
+        }
+
+        /// Fails if the device is not the one that was opened, or if the kernel has requested it.
+        pub(in super::super) fn check_device(&self) -> Result<(), VfioError> {
+            match self.requested.as_ref().map(VfioInterrupt::take) {
+                Some(Ok(true)) => Err(self.device().requested()),
+                _ => self.device().check(),
+            }
         }
 
         pub(in super::super) const fn device(&self) -> &Arc<VfioDevice> {
@@ -136,24 +161,31 @@ mod open {
             Ok(HostVirt(at.addr() as u64))
         }
 
-        /// Fills the range as [`fill`](crate::host_pages::fill) does memory, by offsets of the BAR.
-        pub(in super::super) fn fill(&self, seed: u64) -> Result<(), CardError> {
+        /// Fills the range as [`fill`](crate::host_pages::fill) does memory, by offsets of the BAR, until `interrupted` is set.
+        pub(in super::super) fn fill(&self, seed: u64, interrupted: &AtomicBool) -> Result<(), CardError> {
             let bytes = filled(self.range.from, self.range.len(), seed);
             for (at, word) in (self.range.from..).step_by(WORD as usize).zip(bytes.as_chunks().0) {
+                if interrupted.load(Ordering::Relaxed) {
+                    break;
+                }
                 let to = self.window.at(at, WORD)?;
                 // SAFETY: the word is within the mapped range, which is aligned and may be stored to.
                 unsafe { access::store(to, WORD as usize, u64::from_le_bytes(*word)) };
             }
-            Ok(())
+            // Of a BAR that has vanished, the stores went to other memory.
+            self.window.check()
         }
 
-        /// The bytes of the whole range.
-        pub(in super::super) fn bytes(&self) -> Result<Vec<u8>, CardError> {
-            let mut bytes = Vec::with_capacity(self.range.len() as usize);
-            for at in (self.range.from..self.range.to).step_by(WORD as usize) {
+        /// The bytes of the whole range; zeros after `interrupted` is set.
+        pub(in super::super) fn bytes(&self, interrupted: &AtomicBool) -> Result<Vec<u8>, CardError> {
+            let mut bytes = vec![0; self.range.len() as usize];
+            for (at, word) in (self.range.from..).step_by(WORD as usize).zip(bytes.as_chunks_mut().0) {
+                if interrupted.load(Ordering::Relaxed) {
+                    break;
+                }
                 let from = self.window.at(at, WORD)?;
                 // SAFETY: as above.
-                bytes.extend(unsafe { access::load(from, WORD as usize) }.to_le_bytes());
+                *word = unsafe { access::load(from, WORD as usize) }.to_le_bytes();
             }
             self.window.check()?;
             Ok(bytes)
@@ -168,13 +200,15 @@ mod tests {
     #[test]
     fn a_peer_is_a_function_and_whole_pages_of_a_bar() {
         let said = |text: &str| text.parse::<PeerRange>().map_or_else(|error| error.because, |peer| peer.to_string());
-        assert_eq!(said("0000:04:00.0:2:4KiB..8KiB:storage"), "0000:04:00.0:2:4KiB..8KiB");
+        assert_eq!(said("0000:04:00.0:2:4KiB..8KiB:storage"), "0000:04:00.0:2:4KiB..8KiB:storage");
+        assert_eq!(said("04:00.0:2:0..64MiB"), "0000:04:00.0:2:0..64MiB");
         for (text, words) in [
             ("0000:04:00.0", "no range behind"),
             ("2:0..4KiB", "not a PCI address"),
             ("0000:04:00.0:2:0..4KiB:registers", "must be storage"),
             ("0000:04:00.0:2:0..4095", "multiples of 4096 B"),
             ("0000:04:00.0:2:2048..4096", "multiples of 4096 B"),
+            ("0000:04:00.0:2:4KiB..65544KiB", "at most 64MiB"),
             ("0000:04:00.0:7:0..4096", "number from 0 to 5"),
             ("", "no range behind"),
         ] {

@@ -85,7 +85,7 @@ impl VfioRehearsal {
         let peer = options.peer.filter(|_| engine.is_some());
         if let Some(peer) = peer {
             Peer::check(system, peer)?;
-            with_peer(&mut facts, peer.device, peer.range);
+            with_peer(&mut facts, peer);
         }
         let touches = ranges.as_ref().map(Rehearsal::notes);
         let lines = VfioNotes { touches, lines: Lines::default() };

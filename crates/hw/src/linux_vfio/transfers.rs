@@ -20,7 +20,7 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Bytes of a page.
@@ -85,9 +85,10 @@ impl Bench<'_> {
         let layout = Layout::of(&transfer, self.driver.engine().most_bytes);
         let peer = self.peer.filter(|_| transfer.partner != Partner::Host);
         if let Some(peer) = peer {
-            let filled = peer.device().check().map_err(|error| error.to_string());
-            let filled = filled.and_then(|()| peer.fill(self.seed()).map_err(|error| error.to_string()));
-            filled.map_err(|error| self.device_error(error))?;
+            let filled = peer.check_device().map_err(|error| error.to_string());
+            let fill = || peer.fill(self.seed(), self.interrupted).map_err(|error| error.to_string());
+            filled.and_then(|()| fill()).map_err(|error| self.device_error(error))?;
+            self.check_interrupted()?;
         }
         let log = FaultLog::from_now(self.log);
         let mut pages = self.allocated(layout.len)?;
@@ -108,9 +109,12 @@ impl Bench<'_> {
             }
             done
         };
-        let confirmed = done.and_then(|from_device| match (peer, from_device) {
-            (Some(peer), None) => self.confirmed_at(plan, &transfer, peer),
-            (_, from_device) => self.confirmed(plan, &transfer, &pages, from_device),
+        let confirmed = done.and_then(|from_device| {
+            let of_host = match (peer, &from_device) {
+                (Some(_), None) => None,
+                _ => self.confirmed(plan, &transfer, &pages, from_device)?,
+            };
+            peer.map_or(Ok(of_host), |peer| self.confirmed_at(plan, &transfer, peer, of_host))
         });
         let is_complete = confirmed
             .as_ref()
@@ -241,6 +245,9 @@ impl Bench<'_> {
 
     /// Fails if the kernel requests the device back: it is being removed, or its driver unbound.
     fn check_requested(&self) -> Result<(), MachineError> {
+        if let Some(peer) = self.peer {
+            peer.check_device().map_err(|error| self.device_error(error.to_string()))?;
+        }
         let is_requested = self.requested.is_some_and(|request| request.take().unwrap_or(false));
         if !is_requested {
             return Ok(());
@@ -284,10 +291,25 @@ impl Bench<'_> {
         Ok(Some(confirmed))
     }
 
-    /// As [`confirmed`](Bench::confirmed), of writes of the device to another one.
-    fn confirmed_at(&self, plan: &Plan, transfer: &Transfer, peer: &Peer) -> Result<Option<Confirmed>, MachineError> {
+    fn check_interrupted(&self) -> Result<(), MachineError> {
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Err(MachineError::Interrupted { machine: self.name.to_owned() });
+        }
+        Ok(())
+    }
+
+    /// As [`confirmed`](Bench::confirmed), of transfers with another device, whose reads have arrived as `of_reads` says.
+    fn confirmed_at(
+        &self,
+        plan: &Plan,
+        transfer: &Transfer,
+        peer: &Peer,
+        of_reads: Option<Confirmed>,
+    ) -> Result<Option<Confirmed>, MachineError> {
         let Transfer { bytes, count, window, .. } = *transfer;
-        let mut found = peer.bytes().map_err(|error| self.device_error(error.to_string()))?;
+        let found = peer.bytes(self.interrupted);
+        let mut found = found.map_err(|error| self.device_error(error.to_string()))?;
+        self.check_interrupted()?;
         let mut meant = filled(peer.range().from, peer.range().len(), self.seed());
         let transfers = plan.passes * count;
         let place = |nth: u64| (window.place(nth, bytes) - peer.range().from) as usize;
@@ -298,12 +320,13 @@ impl Bench<'_> {
         // Outside of every transfer, nothing may have changed.
         let longest = plan.passes.max(plan.warmup_passes) * count;
         let distinct = if window.pattern.is_random() { longest } else { longest.min(window.places(bytes)) };
+        let distinct = if of_reads.is_some() { 0 } else { distinct };
         for at in (0..distinct).map(place) {
             found[at..][..data.len()].fill(0);
             meant[at..][..data.len()].fill(0);
         }
         match found.iter().zip(&meant).position(|(found, meant)| found != meant) {
-            None => Ok(Some(confirmed)),
+            None => Ok(Some(of_reads.unwrap_or(confirmed))),
             Some(at) => Err(self.device_error(format!(
                 "{}: DMA has changed the byte at {:#x} of BAR{} of {}, which is outside of every transfer: check count_register and \
                  the commands of the device file",

@@ -4,7 +4,7 @@ use super::XdmaError;
 use crate::linux_sysfs::{Address, System, text};
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 /// Class of the driver's files.
@@ -89,21 +89,60 @@ impl XdmaCard {
             because: format!("sysfs has no PCI address of this card ({})", first.join("device").display()),
         })?;
         let card = card(h2c, c2h, function);
-        for direction in [Direction::H2c, Direction::C2h] {
-            card.check_file(direction)?;
+        for (direction, count) in [(Direction::H2c, h2c), (Direction::C2h, c2h)] {
+            (0..count).try_for_each(|number| card.check_file(direction, number))?;
         }
+        card.check_limits()?;
         Ok(card)
     }
 
-    /// Fails if the first file of a direction is no character device.
-    fn check_file(&self, direction: Direction) -> Result<(), XdmaError> {
-        let path = self.file(direction, 0);
-        let is_device = fs::metadata(&path).is_ok_and(|data| data.file_type().is_char_device());
-        if is_device {
+    /// Fails if the file of a channel is not the character device that sysfs names.
+    fn check_file(&self, direction: Direction, number: u32) -> Result<(), XdmaError> {
+        let path = self.file(direction, number);
+        let found = fs::metadata(&path).ok().filter(|data| data.file_type().is_char_device()).map(|data| data.rdev());
+        self.check_device(path, direction, number, found)
+    }
+
+    /// As `check_file`, of an open file.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn check_number(
+        &self,
+        file: &std::os::fd::OwnedFd,
+        direction: Direction,
+        number: u32,
+    ) -> Result<(), XdmaError> {
+        let path = self.file(direction, number);
+        let found = rustix::fs::fstat(file).ok().map(|data| data.st_rdev);
+        self.check_device(path, direction, number, found)
+    }
+
+    fn check_device(&self, path: PathBuf, of: Direction, number: u32, found: Option<u64>) -> Result<(), XdmaError> {
+        let channel = self.system.path(CLASS).join(format!("{}_{}_{number}", self.name, of.name()));
+        let wanted = text(&channel.join("dev")).unwrap_or_default();
+        let is_it = found
+            .is_some_and(|found| wanted.trim() == format!("{}:{}", rustix::fs::major(found), rustix::fs::minor(found)));
+        if is_it {
             return Ok(());
         }
-        let because = "sysfs has this channel, but this is not its character device: name the folder in which they are";
-        Err(XdmaError::Unsupported { path, because: because.to_owned() })
+        let because = format!(
+            "it is not the character device {} of this channel: name the folder in which the driver's files are",
+            wanted.trim()
+        );
+        Err(XdmaError::Unsupported { path, because })
+    }
+
+    /// A time limit of the driver that is off: then a transfer that does not end blocks its program for ever.
+    fn check_limits(&self) -> Result<(), XdmaError> {
+        for limit in ["h2c_timeout", "c2h_timeout"] {
+            let value = text(&self.system.path("sys/module/xdma/parameters").join(limit));
+            if value.is_ok_and(|value| value.trim() == "0") {
+                let because = format!(
+                    "its driver waits without limit ({limit}=0): load it with a time limit in s, as its default {limit}=10"
+                );
+                return Err(XdmaError::Unsupported { path: self.path.clone(), because });
+            }
+        }
+        Ok(())
     }
 
     /// Common part of the paths of its files, as given.
@@ -158,7 +197,7 @@ fn hint(system: &System) -> String {
     cards.sort();
     cards.dedup();
     if cards.is_empty() {
-        return "such as xdma:/dev/xdma0; this machine has none (load the driver xdma of AMD)".to_owned();
+        return "such as xdma:/dev/xdma0; this machine has none (load the driver xdma of github.com/Xilinx/dma_ip_drivers; the kernel's own module of that name has no such files)".to_owned();
     }
     format!("here {}", cards.iter().map(|name| format!("xdma:/dev/{name}")).collect::<Vec<_>>().join(" or "))
 }
@@ -178,6 +217,8 @@ mod tests {
             let at = folder.path().join(CLASS).join(channel);
             fs::create_dir_all(&at).unwrap();
             symlink(&function, at.join("device")).unwrap();
+            // The device number of /dev/null.
+            fs::write(at.join("dev"), "1:3\n").unwrap();
             symlink("/dev/null", folder.path().join("dev").join(channel)).unwrap();
         }
         let system = System::at(folder.path());
@@ -203,7 +244,17 @@ mod tests {
         }
         assert!(said("xdma7").contains("has c2h channels only"), "{}", said("xdma7"));
         fs::remove_file(folder.path().join("dev/xdma0_c2h_0")).unwrap();
-        assert!(said("xdma0").contains("xdma0_c2h_0: sysfs has this channel"), "{}", said("xdma0"));
+        assert!(said("xdma0").contains("xdma0_c2h_0: it is not the character device 1:3"), "{}", said("xdma0"));
+        symlink("/dev/zero", folder.path().join("dev/xdma0_c2h_0")).unwrap();
+        assert!(said("xdma0").contains("it is not the character device 1:3"), "{}", said("xdma0"));
+        fs::remove_file(folder.path().join("dev/xdma0_c2h_0")).unwrap();
+        symlink("/dev/null", folder.path().join("dev/xdma0_c2h_0")).unwrap();
+        let limits = folder.path().join("sys/module/xdma/parameters");
+        fs::create_dir_all(&limits).unwrap();
+        fs::write(limits.join("c2h_timeout"), "1\n").unwrap();
+        assert!(XdmaCard::find(&system, &folder.path().join("dev/xdma0")).is_ok());
+        fs::write(limits.join("c2h_timeout"), "0\n").unwrap();
+        assert!(said("xdma0").contains("c2h_timeout=10"), "{}", said("xdma0"));
         let (_folder, empty) = self::system(&[]);
         let said = XdmaCard::find(&empty, Path::new("/dev/xdma0")).unwrap_err().to_string();
         assert!(said.contains("this machine has none"), "{said}");

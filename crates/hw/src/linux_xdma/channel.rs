@@ -10,6 +10,11 @@ use rustix::io::Errno;
 use std::fmt;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// `ERESTARTSYS`, which the driver returns when it gives a transfer up, also without a signal. Source: Linux,
+/// `include/linux/errno.h`; `xdma_xfer_submit` of the driver.
+const RESTART: i32 = 512;
 
 /// A channel of a card, opened.
 #[derive(Debug)]
@@ -53,6 +58,10 @@ impl fmt::Display for CallError {
             CallError::Refused(Errno::NODEV | Errno::NXIO) => {
                 f.write_str("the card is gone, or its driver was unbound; see dmesg")
             }
+            CallError::Refused(error) if error.raw_os_error() == RESTART => {
+                f.write_str("the driver has given up a transfer after its time limit (h2c_timeout, c2h_timeout): no engine or memory \
+                     answers at this address, or the channel is a stream (AXI4-Stream); see dmesg")
+            }
             CallError::Refused(error) => {
                 write!(f, "the driver reports '{error}'; see dmesg, and whether the card's memory has this address")
             }
@@ -78,6 +87,7 @@ impl Channel {
             Errno::BUSY => XdmaError::InUse { path: path.clone() },
             error => XdmaError::Os { path: path.clone(), doing: "opening it", source: error.into() },
         })?;
+        card.check_number(&file, direction, number)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
             Errno::WOULDBLOCK => XdmaError::InUse { path: path.clone() },
             error => XdmaError::Os { path: path.clone(), doing: "locking it", source: error.into() },
@@ -91,9 +101,27 @@ impl Channel {
 
     /// Moves `bytes` bytes between the byte `at` of `memory` and the address `on_card`.
     ///
-    /// The driver ends a call after its own timeout (module parameters `h2c_timeout` and `c2h_timeout`, 10 s by default).
+    /// The driver ends a call after its own timeout (module parameters `h2c_timeout` and `c2h_timeout`, 10 s by default). A signal
+    /// aborts a transfer; it is made once more, unless `interrupted` is set.
     #[inline]
-    pub(super) fn transfer(&self, memory: Memory<'_>, at: u64, on_card: u64, bytes: u64) -> Result<(), CallError> {
+    pub(super) fn transfer(
+        &self,
+        memory: Memory<'_>,
+        at: u64,
+        on_card: u64,
+        bytes: u64,
+        interrupted: &AtomicBool,
+    ) -> Result<(), CallError> {
+        loop {
+            match self.once(memory, at, on_card, bytes) {
+                Err(CallError::Refused(Errno::INTR)) if !interrupted.load(Ordering::Relaxed) => {}
+                done => return done,
+            }
+        }
+    }
+
+    #[inline]
+    fn once(&self, memory: Memory<'_>, at: u64, on_card: u64, bytes: u64) -> Result<(), CallError> {
         let (file, len, offset) = (self.file.as_raw_fd(), bytes as usize, on_card.cast_signed());
         let memory = memory.0.within(at, len).cast();
         // SAFETY: the memory is within the pages, which outlives the call, and no reference to it exists.

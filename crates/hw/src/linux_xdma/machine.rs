@@ -3,7 +3,7 @@
 use super::card::Direction;
 use super::channel::{CallError, Channel, Memory};
 use super::plan::{self, Limits, Stream};
-use super::stream::{Failure, Job, run};
+use super::stream::{Crew, Failure, Job};
 use super::{CardMemory, XdmaCard, XdmaError};
 use crate::host_pages::{HostPages, changed_beside, fill, filled};
 use crate::x86::cpu::Cpu;
@@ -20,7 +20,8 @@ use lanemark_machine::{
 use lanemark_units::MemoryType;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 /// Most host memory of a plan.
 pub(super) const MAPPED: u64 = 64 << 20;
@@ -129,12 +130,21 @@ impl XdmaMachine {
             let failure = || self.device_error(format!("{}: {error}", channel.path().display()));
             self.check().err().unwrap_or_else(failure)
         };
-        channel.transfer(Memory::of(pages), at, on_card, bytes).map_err(failed)
+        let done = channel.transfer(Memory::of(pages), at, on_card, bytes, &self.interrupted).map_err(failed);
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Err(MachineError::Interrupted { machine: self.facts.name.clone() });
+        }
+        done
     }
 
     /// Seed of the bytes in host memory before the run, and of those on the card.
     const fn seeds(&self) -> [u64; 2] {
         [2 * self.runs, 2 * self.runs + 1]
+    }
+
+    /// Whether the bytes of a transfer may still change: then its memory is not used again.
+    const fn is_in_doubt(error: &MachineError) -> bool {
+        !matches!(error, MachineError::Interrupted { .. })
     }
 
     /// Runs the streams of a plan, and verifies their bytes.
@@ -155,11 +165,19 @@ impl XdmaMachine {
         let [on_host, _] = self.seeds();
         fill(&mut pages, window_end, on_host);
         let confirmed = self.measured(plan, streams, &mut pages, scratch, samples);
-        let stores = streams.iter().map(|one| one.transfer).find(|transfer| transfer.verb == Verb::Store);
-        let none = streams.first().map(|one| Transfer { count: 0, ..one.transfer });
-        let changed = stores.or(none).and_then(|one| changed_beside(&pages, plan, &one, window_end, on_host));
-        self.pages = Some(pages);
-        samples.confirmed = Some(confirmed?);
+        let confirmed = confirmed.map(|confirmed| {
+            let stores = streams.iter().map(|one| one.transfer).find(|transfer| transfer.verb == Verb::Store);
+            let none = streams.first().map(|one| Transfer { count: 0, ..one.transfer });
+            (confirmed, stores.or(none).and_then(|one| changed_beside(&pages, plan, &one, window_end, on_host)))
+        });
+        if confirmed.as_ref().is_err_and(XdmaMachine::is_in_doubt) {
+            // The driver may have given up a transfer that its card goes on with.
+            std::mem::forget(pages);
+        } else {
+            self.pages = Some(pages);
+        }
+        let (confirmed, changed) = confirmed?;
+        samples.confirmed = Some(confirmed);
         let Some(changed) = changed else { return Ok(()) };
         Err(self.device_error(format!(
             "{}: the card has changed the byte at offset {changed} of the host memory, which is outside of every transfer",
@@ -175,7 +193,8 @@ impl XdmaMachine {
         scratch: u64,
         samples: &mut Samples,
     ) -> Result<Confirmed, MachineError> {
-        for stream in streams.iter().filter(|one| one.transfer.verb == Verb::Store) {
+        // Of writes, what the card returns; of reads, other bytes than those that it will get.
+        for stream in streams {
             self.fill_card(stream, pages, scratch)?;
         }
         let jobs: Option<Vec<Job<'_>>> = streams
@@ -199,16 +218,20 @@ impl XdmaMachine {
             interrupted: &self.interrupted,
             numbering: Numbering::EndingWith(self.runs),
         };
-        let memory = Memory::of(pages);
-        let take = |limits: &SampleLimits<'_>, _: u64, passes: u64| {
-            self.check()?;
-            let done = run(&jobs, memory, limits, passes);
-            // A card that is gone explains every other failure.
-            done.map_err(|(job, failure)| {
-                self.check().err().unwrap_or_else(|| self.failed(failure, plan, jobs[job].channel))
-            })
-        };
-        measuring.take(samples, "calling the driver", || {}, take)?;
+        let crew = Crew::new(&jobs, Memory::of(pages), &self.interrupted);
+        thread::scope(|scope| {
+            let threads =
+                crew.start(scope).map_err(|error| self.failed(Failure::Thread(error), plan, jobs[0].channel))?;
+            let take = |limits: &SampleLimits<'_>, _: u64, passes: u64| {
+                self.check()?;
+                let done = threads.sample(limits, passes);
+                // A card that is gone explains every other failure.
+                done.map_err(|(job, failure)| {
+                    self.check().err().unwrap_or_else(|| self.failed(failure, plan, jobs[job].channel))
+                })
+            };
+            measuring.take(samples, "calling the driver", || {}, take)
+        })?;
         let mut confirmed = Confirmed { claimed_bytes: 0, confirmed_bytes: 0 };
         for stream in streams {
             let one = self.compared(plan, stream, pages, scratch)?;

@@ -192,7 +192,7 @@ fn check(transfer: &Transfer, channels: u32, limits: &Limits) -> Result<(), Refu
     if channels > 1 && (window.pattern.is_random() || !places.is_multiple_of(u64::from(channels))) {
         return refused(
             format!("{channels} channels on {places} places of host memory, or on random ones"),
-            "each channel needs places of its own: use sequential places, a multiple of the channels",
+            "each channel needs places of its own: use sequential places, and a --window of whole transfers of every channel",
         );
     }
     Ok(())
@@ -204,7 +204,8 @@ fn slots(transfer: &Transfer, start: u64, room: u64) -> Result<Slots, Refusal> {
     let is_aligned = window.offset.is_multiple_of(BEAT) && window.step(bytes).is_multiple_of(BEAT);
     let beyond = if is_aligned { 0 } else { BEAT - 1 };
     let distance = bytes.saturating_add(beyond).checked_next_multiple_of(BEAT).unwrap_or(u64::MAX);
-    let count = (room / distance).min(window.places(bytes));
+    // More places would only take time to verify.
+    let count = (room.min(most_room(distance)) / distance).min(window.places(bytes));
     if count == 0 {
         return refused(
             format!("a transfer of {}", format_size(bytes)),
@@ -215,6 +216,12 @@ fn slots(transfer: &Transfer, start: u64, room: u64) -> Result<Slots, Refusal> {
         );
     }
     Ok(Slots { start, distance, count })
+}
+
+/// Most bytes on the card of a stream, at least one place.
+const fn most_room(distance: u64) -> u64 {
+    const MOST: u64 = 64 << 20;
+    if distance > MOST { distance } else { MOST }
 }
 
 #[cfg(test)]

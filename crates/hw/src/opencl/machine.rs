@@ -103,6 +103,7 @@ impl OpenClMachine {
             has_remote: false,
             tags: Reads::most_items(&queue.commands),
             channels: 1,
+            peer: None,
             relays_at: None,
             has_driver: false,
             has_flag: false,

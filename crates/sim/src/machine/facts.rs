@@ -76,6 +76,7 @@ pub fn facts(platform: &Platform) -> Facts {
             page_bytes: platform.iommu.as_ref().filter(|iommu| iommu.translates()).map(|iommu| iommu.page_bytes.value),
             tags: dma.tags.value,
             channels: dma.channels.value,
+            peer: None,
             relays_at: relays_at(platform),
         }),
         tables: vec![],
