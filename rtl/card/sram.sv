@@ -18,8 +18,8 @@ module sram #(
 );
     localparam int ROWS = 1 << (BITS - 2);
 
-    logic [7:0] a_bank[4];
-    logic [7:0] b_bank[4];
+    logic [3:0][7:0] a_bank;
+    logic [3:0][7:0] b_bank;
     logic [1:0] a_low;
     logic [1:0] b_low;
 
