@@ -105,6 +105,6 @@ module completer (
         end
     end
 
-    a_count_in_range: assert property (@(posedge clk) disable iff (rst)
-        state == DW1 && !is_abort |-> byte_count >= 13'd1 && byte_count <= 13'd128);
+    always_ff @(posedge clk) if (!rst)
+        a_count_in_range: assert (state != DW1 || is_abort || byte_count >= 13'd1 && byte_count <= 13'd128);
 endmodule

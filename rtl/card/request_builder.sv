@@ -104,7 +104,8 @@ module request_builder #(
         end
     end
 
-    a_no_4k: assert property (@(posedge clk) disable iff (rst)
-        state == DW0 |-> {1'b0, at[11:0]} + count <= 13'd4096);
-    a_has_bytes: assert property (@(posedge clk) disable iff (rst) state == DW0 |-> count != 0);
+    always_ff @(posedge clk) if (!rst) begin
+        a_no_4k: assert (state != DW0 || {1'b0, at[11:0]} + count <= 13'd4096);
+        a_has_bytes: assert (state != DW0 || count != 0);
+    end
 endmodule

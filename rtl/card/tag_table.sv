@@ -146,8 +146,8 @@ module tag_table #(
         end
     end
 
-    a_free_is_free: assert property (@(posedge clk) disable iff (rst)
-        allocate |-> has_free && !busy[free_tag] && !resting[free_tag]);
-    a_write_in_read: assert property (@(posedge clk) disable iff (rst)
-        write_enable != 0 |-> left[current] != 0);
+    always_ff @(posedge clk) if (!rst) begin
+        a_free_is_free: assert (!allocate || has_free && !busy[free_tag] && !resting[free_tag]);
+        a_write_in_read: assert (write_enable == 0 || left[current] != 0);
+    end
 endmodule

@@ -43,6 +43,10 @@ module tx_arbiter (
         end
     end
 
-    a_stable: assert property (@(posedge clk) disable iff (rst)
-        tx_valid && !tx_ready |=> tx_valid && $stable(tx_data) && $stable(tx_last));
+    logic ran;
+    always_ff @(posedge clk) begin
+        ran <= !rst;
+        if (!rst && ran && $past(tx_valid && !tx_ready))
+            a_stable: assert (tx_valid && $stable(tx_data) && $stable(tx_last));
+    end
 endmodule
