@@ -95,17 +95,6 @@ module tag_table #(
     always_ff @(posedge clk) begin
         failure    <= 1'b0;
         unexpected <= 1'b0;
-        for (int i = 0; i < TAGS; i++) begin
-            if (busy[i] || resting[i]) timer[i] <= timer[i] - 32'd1;
-            if (busy[i] && timer[i] == 0) begin
-                busy[i]    <= 1'b0;
-                resting[i] <= 1'b1;
-                timer[i]   <= timeout_clocks;
-                failure    <= 1'b1;
-            end else if (resting[i] && timer[i] == 0) begin
-                resting[i] <= 1'b0;
-            end
-        end
         if (check) begin
             accepting <= is_known && !bad[row] && is_good;
             current   <= row;
@@ -128,6 +117,20 @@ module tag_table #(
                 busy[current]  <= consumed != left[current];
             end
         end
+        // After the completion: a read that times out in the clock of a completion has timed out.
+        for (int i = 0; i < TAGS; i++) begin
+            if (busy[i] || resting[i]) timer[i] <= timer[i] - 32'd1;
+            if (busy[i] && timer[i] == 0) begin
+                busy[i]    <= 1'b0;
+                resting[i] <= 1'b1;
+                timer[i]   <= timeout_clocks;
+                failure    <= 1'b1;
+            end else if (resting[i] && timer[i] == 0) begin
+                resting[i] <= 1'b0;
+            end
+        end
+        // A completion that is still coming was for an earlier read of this tag.
+        if (allocate && current == free_tag && !check) accepting <= 1'b0;
         if (allocate) begin
             busy[free_tag]  <= 1'b1;
             bad[free_tag]   <= 1'b0;
