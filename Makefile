@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 export LANEMARK_LIVE ?= 1
 
 .DEFAULT_GOAL := build
-.PHONY: help wasm build install-c test test-qemu test-runtimes test-rtl test-python test-long test-browser test-ssh runtimes ptxas lint bench reproduce dependencies schemas corpus picture fuzz mutants structures
+.PHONY: help wasm build install-c test test-qemu test-runtimes test-rtl prove test-python test-long test-browser test-ssh runtimes ptxas lint bench reproduce dependencies schemas corpus picture fuzz mutants structures
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -56,14 +56,24 @@ test-runtimes: ## run the tests on an OpenCL runtime for the processor; unpacked
 	fi; \
 	LANEMARK_SKIPPED_RUNTIMES="$$skipped" $(CARGO) test --locked --workspace --test runtimes
 
-test-rtl: ## compile the designs of rtl/ with Verilator and test them and their mutants; Verilator and cocotb are fetched into .tools/
+test-rtl: ## compile the designs of rtl/ with Verilator and test them and their mutants; Verilator, cocotb and Yosys are fetched into .tools/
 	@status=0; skipped=; rtl/fetch || status=$$?; \
 	if [ $$status -eq 77 ] && [ -z "$$LANEMARK_REQUIRE_RTL" ]; then \
 		skipped="Verilator and cocotb, for the reason before the tests"; \
 	elif [ $$status -ne 0 ]; then \
 		exit $$status; \
 	fi; \
-	LANEMARK_SKIPPED_RTL="$$skipped" $(CARGO) test --locked --workspace --test rtl
+	status=0; no_proofs=; rtl/fetch yosys || status=$$?; \
+	if [ $$status -eq 77 ] && [ -z "$$LANEMARK_REQUIRE_RTL" ]; then \
+		no_proofs="Yosys and Bitwuzla, for the reason before the tests"; \
+	elif [ $$status -ne 0 ]; then \
+		exit $$status; \
+	fi; \
+	LANEMARK_SKIPPED_RTL="$$skipped" LANEMARK_SKIPPED_PROOFS="$$no_proofs" \
+		$(CARGO) test --locked --workspace --test rtl
+
+prove: ## prove rules of the card of rtl/ and refute them for mutants, with Yosys and Bitwuzla; fetched into .tools/
+	@rtl/prove
 
 test-python: ## build the Python package and run its tests; in an environment in .tools/, nothing installed
 	@status=0; checks/python/run --quiet || status=$$?; \

@@ -24,6 +24,7 @@ const ILLEGAL_SEEDS: u64 = 400;
 fn main() -> ExitCode {
     let verilator = Available::unless("LANEMARK_SKIPPED_RTL");
     let cocotb = verilator.and(&Available::new(cocotb(), "LANEMARK_REQUIRE_RTL"));
+    let proofs = Available::unless("LANEMARK_SKIPPED_PROOFS");
     let is_long = std::env::var_os("LANEMARK_LONG").is_some_and(|value| !value.is_empty());
     let long = verilator.and(&Available::optional(if is_long { Ok(()) } else { Err("make test-long".to_owned()) }));
     let mut tests: Vec<Trial> = trials!(
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         the_example_test_bench_of_cocotb_finds_the_trusted_completion,
         the_card_with_ultrascale_streams_works_with_a_model_of_others,
     ));
+    tests.extend(trials!(proofs; the_rules_of_the_card_are_proved_and_each_mutant_is_refuted));
     tests.extend(trials!(long; the_card_passes_ten_million_tlps));
     run(tests)
 }
@@ -55,6 +57,14 @@ fn main() -> ExitCode {
 fn cocotb() -> Result<(), String> {
     let output = Command::new(root().join("rtl/cocotb_run")).arg("--available").output().unwrap();
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()) }
+}
+
+fn the_rules_of_the_card_are_proved_and_each_mutant_is_refuted() {
+    let output = Command::new(root().join("rtl/prove")).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains(" mutants: all proved and refuted"), "{text}");
+    assert!(text.matches("proved by induction at depth").count() >= 60, "{text}");
+    assert!(text.matches(": refuted").count() >= 50, "{text}");
 }
 
 fn the_example_test_bench_of_cocotb_finds_the_trusted_completion() {
