@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 export LANEMARK_LIVE ?= 1
 
 .DEFAULT_GOAL := build
-.PHONY: help wasm build install-c test test-qemu test-runtimes test-rtl prove test-python test-long test-browser test-ssh runtimes ptxas lint bench reproduce dependencies schemas corpus picture fuzz mutants structures
+.PHONY: help wasm build install-c test test-qemu test-runtimes test-rtl prove synthesise test-python test-long test-browser test-ssh runtimes ptxas lint bench reproduce dependencies schemas corpus picture fuzz mutants structures
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -74,6 +74,9 @@ test-rtl: ## compile the designs of rtl/ with Verilator and test them and their 
 
 prove: ## prove rules of the card of rtl/ and refute them for mutants, with Yosys and Bitwuzla; fetched into .tools/
 	@rtl/prove
+
+synthesise: ## estimate the size and the clock of the card of rtl/ with Yosys and nextpnr; fetched into .tools/
+	@rtl/synthesise
 
 test-python: ## build the Python package and run its tests; in an environment in .tools/, nothing installed
 	@status=0; checks/python/run --quiet || status=$$?; \
