@@ -12,7 +12,8 @@ module completer_rules (
     input logic [10:0] sent,
     input logic [10:0] all
 );
-    // The parser makes no other lengths. A load of one DW has no enables for a last DW (section 2.2.5).
+    // The parser gives a Length of 1 to 1024. A load of one DW has no enables for a last DW (PCI Express Base
+    // Specification 5.0, section 2.2.5).
     always_comb if (read_valid)
         assume (length >= 11'd1 && length <= 11'd1024 && (length != 11'd1 || dw1[7:4] == 0));
 

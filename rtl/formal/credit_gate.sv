@@ -1,4 +1,4 @@
-// Rules of card/credit_gate.sv: no request is sent without credits, and none waits that has them.
+// Rules of card/credit_gate.sv: no request is sent without credits, and none that has them is held back.
 //
 // The credits that are left are counted again here, in numbers that do not wrap.
 module credit_gate_rules (
@@ -17,7 +17,7 @@ module credit_gate_rules (
     input logic [11:0] used_posted_data,
     input logic [7:0]  used_non_posted_headers
 );
-    // Free choice of the solver: the request that is asked for is taken in this clock.
+    // Free choice of the solver: the request of this clock is taken.
     logic takes;
 
     logic [7:0]         last_ph, last_nph;
@@ -61,7 +61,8 @@ module credit_gate_rules (
 
     always_comb begin
         assume (started || rst);
-        // A receiver never advertises more than 127 unused headers and 2047 unused units (section 2.6.1).
+        // A receiver never advertises more than 127 unused headers and 2047 unused units (PCI Express Base
+        // Specification 5.0, section 2.6.1).
         if (rst) assume (posted_headers < 8'd128 && posted_data < 12'd2048 && non_posted_headers < 8'd128);
         else assume (ph < 16'sd128 && pd < 16'sd2048 && nph < 16'sd128);
         assume (length >= 11'd1 && length <= 11'd1024);

@@ -56,7 +56,7 @@ module tag_table_rules #(
     logic        in_body;
     logic        body_has_data;
     logic [10:0] came;
-    // The read of tag t, from outside.
+    // The read of tag t, as a model beside the table.
     logic            is_out, is_bad, is_resting;
     logic [12:0]     total, got, missing;
     logic [6:0]      first_lower, at;   // lower address of the whole read, and of its next completion
@@ -158,7 +158,7 @@ module tag_table_rules #(
         ran     <= !rst;
     end
 
-    // What the last clock asks of this one.
+    // Outcomes that are due in this clock, from the last one.
     logic        must_fail, completes, was_checked, was_known;
     logic [31:0] last_timeout;
     logic [10:0] last_length;
@@ -198,7 +198,7 @@ module tag_table_rules #(
         a_tag_is_busy_while_its_read_is: assert (busy[t] == is_out && (!is_out || age <= {1'b0, timeout_clocks}));
         a_tag_rests_after_a_timeout: assert (resting[t] == is_resting && !(is_out && is_resting)
             && (!is_resting || age <= {1'b0, timeout_clocks}));
-        what_is_taken_comes: assert (!accepting && !takes || in_body && body_has_data);
+        accepted_data_is_in_a_body: assert (!accepting && !takes || in_body && body_has_data);
         bad_agrees: assert (!is_out || bad[t] == is_bad);
         acceptance_agrees: assert ((accepting && current == t && is_out) == takes && (!takes || !is_bad));
         timer_agrees: assert (!is_out || {1'b0, timer[t]} + age == {1'b0, timeout_clocks});

@@ -59,7 +59,7 @@ module tlp_stream_rules (
 
     always_comb if (!rst) begin
         a_granted_dw_stays: assert (!waited_granted || valid && {last, data} == then);
-        only_a_reset_takes_a_dw_back: assert (!waited || valid && {last, data} == then);
+        only_a_reset_withdraws_a_dw: assert (!waited || valid && {last, data} == then);
         last_is_where_the_header_says: assert (!valid || last == (sent + 11'd1 == now_all));
     end
 endmodule

@@ -80,7 +80,7 @@ module tx_arbiter_rules (
         the_dw_is_unchanged: assert (!tx_valid || !tx_ready
             || tx_now == (completion_sent ? completion_now : request_now));
         completions_are_first: assert (begun || offered || !completion_valid || completion_granted);
-        nobody_waits_for_nothing: assert (tx_valid || !(begun ? (begun_request ? request_valid : completion_valid)
+        tx_is_valid_if_a_sender_is: assert (tx_valid || !(begun ? (begun_request ? request_valid : completion_valid)
                                                                : completion_valid || request_valid));
         a_granted_dw_is_offered: assert (tx_valid == (completion_granted || request_granted)
             && !(completion_granted && request_granted) && (!request_granted || tx_now == request_now)
