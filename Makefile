@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 export LANEMARK_LIVE ?= 1
 
 .DEFAULT_GOAL := build
-.PHONY: help wasm build install-c test test-qemu test-runtimes test-rtl prove synthesise test-python test-long test-browser test-ssh runtimes ptxas lint bench reproduce dependencies schemas corpus picture fuzz mutants structures
+.PHONY: help wasm build install-c conform test test-qemu test-runtimes test-rtl prove synthesise test-python test-long test-browser test-ssh runtimes ptxas lint bench reproduce dependencies schemas corpus picture fuzz mutants structures
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -46,6 +46,11 @@ test-qemu: ## run the tests on a real kernel with emulated cards; unpacked into 
 	fi; \
 	LANEMARK_SKIPPED_QEMU="$$skipped" LANEMARK_SKIPPED_KMOD="$$no_module" \
 		$(CARGO) test --locked --workspace --test guest
+
+DUT ?= duts/host.toml
+conform: ## test a backend on a device that DUT=FILE names (see duts/), whose named bytes are overwritten, and print a report
+	@$(CARGO) build --quiet --release --locked --workspace --bin promises
+	@target/release/promises dut $(DUT)
 
 test-runtimes: ## run the tests on an OpenCL runtime for the processor; unpacked into .tools/, nothing installed
 	@status=0; skipped=; checks/runtimes/fetch || status=$$?; \

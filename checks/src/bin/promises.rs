@@ -1,22 +1,47 @@
 //! Runs the conformance tests of the `Machine` trait on one machine: `promises host`, `promises sim NAME`,
 //! `promises card ADDRESS RANGE`, `promises vfio ADDRESS RANGE`, `promises module ADDRESS RANGE`, `promises nvme PATH`,
-//! `promises xdma PATH RANGE`.
+//! `promises xdma PATH RANGE`, `promises dut FILE` for a device that a file names.
 //!
-//! The test guest runs it on its emulated card.
+//! The test guest runs it on its emulated devices. `make conform` runs it on a real one; its output is a report for an issue.
 
 use lanemark_checks::conformance::{
-    Drive, Host, Simulation, Storage, StorageBehindModule, StorageBehindVfio, Subject, Xdma, held_against,
+    Drive, Dut, Host, Simulation, Storage, StorageBehindModule, StorageBehindVfio, Subject, Xdma, held_against,
 };
 use lanemark_platform::PRESETS;
+use std::panic;
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let Some(subject) = subject(&words) else {
-        eprintln!("usage: promises host | sim NAME | card|vfio|module ADDRESS RANGE | nvme PATH | xdma PATH RANGE");
+    let subject = match words.as_slice() {
+        ["dut", file] => match Dut::read(Path::new(file)) {
+            Ok(dut) => {
+                println!("{} ({}), lanemark {}", dut.name, dut.way, env!("CARGO_PKG_VERSION"));
+                Some(dut.subject)
+            }
+            Err(why) => {
+                eprintln!("{why}");
+                return ExitCode::from(2);
+            }
+        },
+        words => subject(words),
+    };
+    let Some(subject) = subject else {
+        eprintln!(
+            "usage: promises host | sim NAME | card|vfio|module ADDRESS RANGE | nvme PATH | xdma PATH RANGE | dut FILE"
+        );
         return ExitCode::from(2);
     };
+    match opened(&*subject) {
+        Ok(summary) => println!("{}: {summary}\n{}", subject.name(), kernel()),
+        Err(why) => {
+            eprintln!("{}: cannot be opened: {why}", subject.name());
+            return ExitCode::from(2);
+        }
+    }
     let verdicts = held_against(&*subject);
     for verdict in &verdicts {
         match &verdict.broken {
@@ -27,6 +52,26 @@ fn main() -> ExitCode {
     let broken = verdicts.iter().filter(|verdict| verdict.broken.is_some()).count();
     println!("{} passed, {broken} failed", verdicts.len() - broken);
     ExitCode::from(u8::from(broken > 0))
+}
+
+/// What the machine says of itself, or why it cannot be opened.
+fn opened(subject: &dyn Subject) -> Result<String, String> {
+    // A subject panics if it cannot be opened, as tests want it.
+    let before = panic::take_hook();
+    panic::set_hook(Box::new(|_| ()));
+    let opened =
+        panic::catch_unwind(panic::AssertUnwindSafe(|| subject.open(Arc::default()).machine().facts().summary.clone()));
+    panic::set_hook(before);
+    opened.map_err(|why| match why.downcast::<String>() {
+        Ok(why) => *why,
+        Err(_) => "for no reason that it names".to_owned(),
+    })
+}
+
+/// Name and release of the kernel.
+fn kernel() -> String {
+    let read = |name: &str| std::fs::read_to_string(format!("/proc/sys/kernel/{name}")).unwrap_or_default();
+    format!("{} {}", read("ostype").trim(), read("osrelease").trim())
 }
 
 fn subject(words: &[&str]) -> Option<Box<dyn Subject>> {

@@ -5,16 +5,19 @@
 //! | `promise` | the list, [`PROMISES`], and running it on a machine |
 //! | `bodies` | a test body per promise |
 //! | `plans` | plans built from a machine's facts |
+//! | `dut` | files that name a real device, for `make conform` |
 //! | `subjects` | machines under test: simulation, formulas, memory of this machine, real devices |
 //!
 //! `checks/tests/conformance` runs them, and shows that each detects a machine that breaks its promise. The program `promises`
 //! runs them in the test guest.
 
 mod bodies;
+mod dut;
 mod plans;
 mod promise;
 mod subjects;
 
+pub use dut::Dut;
 pub use promise::{PROMISES, Promise, Verdict, held_against};
 pub use subjects::{Drive, Formulas, Host, Simulation, Storage, StorageBehindModule, StorageBehindVfio, Xdma};
 

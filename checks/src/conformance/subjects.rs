@@ -63,6 +63,11 @@ pub struct Xdma {
     pub memory: CardMemory,
 }
 
+/// Whether this machine is emulated, as the test guest is.
+fn is_emulated() -> bool {
+    System::this().emulated().is_some()
+}
+
 /// # Panics
 /// If the preset does not exist or is invalid, which other tests report too.
 fn platform(name: &str) -> Platform {
@@ -154,8 +159,7 @@ impl Subject for Storage {
 
     fn open(&self, interrupted: Arc<AtomicBool>) -> Box<dyn Opened> {
         let attachment = Attachment::new(&System::this(), self.address, &[self.range], Consent::default());
-        // Only the test guest has a card for stores, and the guest is emulated.
-        let machine = attachment.and_then(|attachment| CardMachine::open(attachment, true));
+        let machine = attachment.and_then(|attachment| CardMachine::open(attachment, is_emulated()));
         let machine = machine.unwrap_or_else(|error| panic!("{error}")).interrupted_by(interrupted);
         Box::new(AttachedStorage { machine, address: self.address, range: self.range })
     }
@@ -167,9 +171,8 @@ impl Subject for StorageBehindVfio {
     }
 
     fn open(&self, interrupted: Arc<AtomicBool>) -> Box<dyn Opened> {
-        // Only the test guest has a card for stores, and the guest is emulated.
-        let options =
-            VfioOptions { ranges: &[self.range], file: None, peer: None, is_emulated: true, interrupted: None };
+        let is_emulated = is_emulated();
+        let options = VfioOptions { ranges: &[self.range], file: None, peer: None, is_emulated, interrupted: None };
         let machine = VfioMachine::open(&System::this(), self.address, &options);
         Box::new(machine.unwrap_or_else(|error| panic!("{error}")).interrupted_by(interrupted))
     }
@@ -181,8 +184,7 @@ impl Subject for StorageBehindModule {
     }
 
     fn open(&self, interrupted: Arc<AtomicBool>) -> Box<dyn Opened> {
-        // Only the test guest has a card for stores, and the guest is emulated.
-        let machine = linux_lanemark::open(&System::this(), self.address, &[self.range], true);
+        let machine = linux_lanemark::open(&System::this(), self.address, &[self.range], is_emulated());
         Box::new(machine.unwrap_or_else(|error| panic!("{error}")).interrupted_by(interrupted))
     }
 }
@@ -194,10 +196,9 @@ impl Subject for Drive {
 
     fn open(&self, interrupted: Arc<AtomicBool>) -> Box<dyn Opened> {
         let node = DriveNode::find(&System::this(), &self.path).unwrap_or_else(|error| panic!("{error}"));
-        let emulated = System::this().emulated().is_some();
         // Opening reads from the drive, which the flag would end.
         let was = interrupted.swap(false, Ordering::Relaxed);
-        let opened = NvmeMachine::open(&node, emulated, Arc::clone(&interrupted));
+        let opened = NvmeMachine::open(&node, is_emulated(), Arc::clone(&interrupted));
         interrupted.store(was, Ordering::Relaxed);
         Box::new(opened.unwrap_or_else(|error| panic!("{error}")))
     }
@@ -210,8 +211,7 @@ impl Subject for Xdma {
 
     fn open(&self, interrupted: Arc<AtomicBool>) -> Box<dyn Opened> {
         let card = XdmaCard::find(&System::this(), &self.path).unwrap_or_else(|error| panic!("{error}"));
-        let emulated = System::this().emulated().is_some();
-        let machine = XdmaMachine::open(&card, self.memory, emulated, interrupted);
+        let machine = XdmaMachine::open(&card, self.memory, is_emulated(), interrupted);
         Box::new(machine.unwrap_or_else(|error| panic!("{error}")))
     }
 }

@@ -139,10 +139,20 @@ pub fn errors_of_the_driver_end_a_run_with_the_file_and_a_remedy() {
         let said = with(&mut guest, parameter, value, |guest| guest.run(&asked));
         assert!(said.status == 1 && said.stderr.contains(words), "{words}: {said:?}");
     };
-    ends("most_bytes", "1000", GIVEN, "/dev/xdma0_c2h_0: the driver has moved 1000 of 4096 B of a transfer: a stream");
-    ends("beat_bytes", "128", "--card-memory 0x20040..0x60000", "/dev/xdma0_h2c_0: the driver refuses the place");
-    ends("gives_up", "1", GIVEN, "/dev/xdma0_h2c_0: the driver has given up a transfer after its time limit");
-    ends("poll_mode", "0", "--card-memory 0..0x10000", "/dev/xdma0_h2c_0: the driver reports 'Input/output error");
+    ends(
+        "most_bytes",
+        "1000",
+        GIVEN,
+        "/dev/xdma0_c2h_0: 4KiB at 0x20000 of the card: the driver has moved 1000 B only",
+    );
+    ends(
+        "beat_bytes",
+        "128",
+        "--card-memory 0x20040..0x60000",
+        "of the card: the driver refuses the address or the length",
+    );
+    ends("gives_up", "1", GIVEN, "of the card: the driver has given up the transfer after its time limit");
+    ends("poll_mode", "0", "--card-memory 0..0x10000", "at 0x0 of the card: the driver reports 'Input/output error");
 }
 
 pub fn a_card_without_a_range_of_its_memory_and_other_paths_are_refused() {
@@ -151,13 +161,13 @@ pub fn a_card_without_a_range_of_its_memory_and_other_paths_are_refused() {
         let said = guest.run(&format!("lanemark bench {arguments} --question dma_write_bandwidth --sizes 4KiB"));
         assert!(said.status == status && said.stderr.contains(words), "{words}: {said:?}");
     };
-    refused(&format!("--on {CARD}"), 2, "name a range that may be overwritten");
+    refused(&format!("--on {CARD}"), 2, "with --card-memory FROM..TO");
     refused(&format!("--on xdma:/dev/xdma1 {GIVEN}"), 2, "/dev/xdma1 has no channel");
     refused(&format!("--on xdma:/dev/xdma0_h2c_0 {GIVEN}"), 2, "here xdma:/dev/xdma0");
     refused(&format!("--on {CARD} --card-memory 32..4096"), 2, "multiple of 64 B");
     refused(&format!("--on host {GIVEN}"), 2, "applies to cards with the driver xdma only");
     refused(&format!("--on {CARD} {GIVEN} --bar 0:0..4KiB"), 2, "applies to cards only");
-    refused(&format!("--on {CARD} --card-memory 0x20000..0x20400"), 77, "name a longer one");
+    refused(&format!("--on {CARD} --card-memory 0x20000..0x20400"), 77, "make it at least");
     let limit = "/sys/module/xdma/parameters/c2h_timeout";
     guest.expect(&format!("echo 0 >{limit}"));
     let said = guest.run(&format!("lanemark bench --on {CARD} {GIVEN} --question dma_write_bandwidth"));
@@ -175,10 +185,10 @@ pub fn a_dry_run_lists_the_calls_and_makes_none() {
     assert_eq!(said.status, 0, "{said:?}");
     for words in [
         "0000:01:00.0 (1234:11e8)",
-        "opened and locked: /dev/xdma0_h2c_0 to 1 and /dev/xdma0_c2h_0 to 1",
+        "opened and locked: /dev/xdma0_h2c_0, /dev/xdma0_h2c_1, /dev/xdma0_c2h_0, /dev/xdma0_c2h_1, of",
         "overwritten: addresses 0x20000 to 0x5ffff of the card; no others are read or written",
-        "writes (pwrite) to h2c channel 0: 256 x 4KiB per iteration",
-        "reads (pread) from c2h channel 0: 256 x 4KiB per iteration",
+        "DMA reads by pwrite to h2c channel 0: 256 x 4KiB per iteration",
+        "DMA writes by pread from c2h channel 0: 256 x 4KiB per iteration",
         "dry run, nothing was accessed",
     ] {
         assert!(said.stdout.contains(words), "{words}:\n{}", said.stdout);

@@ -471,14 +471,15 @@ pub struct CardArgs {
     /// repeatable [default kind: storage in a prefetchable BAR, else read-only registers]
     #[arg(long = "bar", value_name = "RANGE")]
     pub bars: Vec<Range>,
-    /// Range of the memory of a card with AMD's XDMA driver, whose bytes are overwritten: FROM..TO, addresses on the card
+    /// Range of AXI addresses on a card with AMD's XDMA driver that may be overwritten: FROM..TO, TO exclusive, FROM a multiple of
+    /// 64 B; required for xdma:/dev/xdma0
     #[arg(long, value_name = "RANGE")]
     pub card_memory: Option<CardMemory>,
     /// Description of the card for its DMA engine: a built-in one (edu) or a device file; the card must be bound to vfio-pci
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Memory of another card that is bound to vfio-pci, for transfers between both by the card's engine; its bytes are overwritten:
-    /// FUNCTION:BAR:FROM..TO, as 0000:04:00.0:2:0..64KiB
+    /// Range of a BAR of a second card, bound to vfio-pci, to and from which the card's engine moves data; it is overwritten:
+    /// FUNCTION:BAR:FROM..TO in whole pages, as 0000:04:00.0:2:0..64KiB; append :storage for a BAR that is not prefetchable
     #[arg(long, value_name = "MEMORY", requires = "device")]
     pub peer: Option<PeerRange>,
     /// Bind the card to this driver for the run, and restore its former driver at the end: vfio-pci, or

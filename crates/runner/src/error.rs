@@ -188,13 +188,13 @@ pub enum RunError {
         field: &'static str,
     },
     /// Options for a card with the driver `xdma`, without one among the targets.
-    #[error("{field} applies to cards with the driver xdma only: name one by its files, for example xdma:/dev/xdma0")]
+    #[error("{field} applies to cards with the driver xdma only: add --on xdma:/dev/xdma0")]
     NoXdma {
         /// The part of the request that applies to such cards only.
         field: &'static str,
     },
     /// Several cards in one request; ranges of BARs, or of memory, belong to one card.
-    #[error("bar and card_memory name ranges of one card: measure one card at a time")]
+    #[error("bar: there are several cards: measure one card at a time")]
     SeveralCards,
     /// A dry run with targets other than one card.
     #[error("dry_run applies to one card or drive: remove the other targets")]
@@ -214,8 +214,8 @@ pub enum RunError {
     /// The other card is the target itself.
     #[error("peer: {0} is the target itself: name another card")]
     PeerIsTarget(String),
-    /// Another card for an engine of which nothing is known.
-    #[error("peer: it is for a card with a DMA engine: name a device file with a section [engine] (device)")]
+    /// Memory of another card, without a device file that describes an engine.
+    #[error("peer needs a device file with a section [engine]: name it with --device")]
     PeerWithoutEngine,
     /// A device file with errors.
     #[error("device: {0}")]

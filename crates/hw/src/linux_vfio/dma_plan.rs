@@ -123,7 +123,7 @@ fn fits(asked: DmaPlan, limits: &Limits<'_>) -> Result<DmaPlan, Refusal> {
         (Partner::Host, _) => 0..limits.mapped_bytes,
         (Partner::Peer { card: 1, bar }, Some(peer)) if bar == peer.bar => peer.from..peer.to,
         (Partner::Peer { .. }, _) => {
-            return refused("DMA between cards", "no memory of this card is named for it (--peer)");
+            return refused("DMA between cards", "no memory of a second card is named (--peer)");
         }
     };
     if asked.core >= limits.cores {
@@ -203,7 +203,9 @@ mod tests {
         assert!(verdict(&plan(transfer(2049, 1 << 20)), &edu).unwrap().contains("1 B to 2KiB at once"));
         assert!(verdict(&plan(transfer(0, 1 << 20)), &edu).is_some_and(|said| !said.is_empty()));
         assert!(verdict(&plan(transfer(64, (1 << 20) + 1)), &edu).unwrap().contains("1MiB can be mapped"));
-        assert!(verdict(&plan(Transfer { card: 1, ..transfer(64, 4096) }), &edu).unwrap().contains("between cards"));
+        assert!(
+            verdict(&plan(Transfer { card: 1, ..transfer(64, 4096) }), &edu).unwrap().contains("has an engine here")
+        );
         let one = Transfer { outstanding: Some(1), ..transfer(64, 4096) };
         assert_eq!(verdict(&plan(one), &edu).unwrap(), "");
         assert!(verdict(&plan(Transfer { outstanding: Some(2), ..one }), &edu).unwrap().contains("2 outstanding"));

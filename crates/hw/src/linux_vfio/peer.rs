@@ -1,4 +1,4 @@
-//! Memory of another device, mapped for a device: the destination or source of transfers between them.
+//! Memory of another device, mapped in the IOMMU of a device: the destination or source of its transfers.
 
 use crate::linux_sysfs::{Address, Kind, Range};
 use lanemark_units::format_size;
@@ -52,7 +52,7 @@ impl FromStr for PeerRange {
         let not = |because: String| NotAPeer { text: text.to_owned(), because };
         // The function has the first dot, and no colon behind it.
         let colon = text.find('.').and_then(|dot| Some(dot + text[dot..].find(':')?));
-        let colon = colon.ok_or_else(|| not("there is no range behind the PCI address".to_owned()))?;
+        let colon = colon.ok_or_else(|| not("there is no range after the PCI address".to_owned()))?;
         let device = text[..colon].parse().map_err(|error: crate::linux_sysfs::NotAnAddress| not(error.to_string()))?;
         let range: Range =
             text[colon + 1..].parse().map_err(|error: crate::linux_sysfs::NotARange| not(error.because))?;
@@ -132,8 +132,7 @@ mod open {
                 return Ok(sysfs);
             }
             let because = format!(
-                "BAR{} is not prefetchable, so it may be registers: if it is memory that may be overwritten, name it with :storage, as \
-                 {peer}:storage",
+                "BAR{} is not prefetchable, so it may be registers: if it is memory that may be overwritten, append :storage, as {peer}:storage",
                 peer.range.bar
             );
             Err(VfioError::Range(CardError::Unsupported { device, because }))
@@ -172,7 +171,7 @@ mod open {
                 // SAFETY: the word is within the mapped range, which is aligned and may be stored to.
                 unsafe { access::store(to, WORD as usize, u64::from_le_bytes(*word)) };
             }
-            // Of a BAR that has vanished, the stores went to other memory.
+            // If the BAR has vanished, a signal handler has put other memory in its place.
             self.window.check()
         }
 
@@ -203,14 +202,14 @@ mod tests {
         assert_eq!(said("0000:04:00.0:2:4KiB..8KiB:storage"), "0000:04:00.0:2:4KiB..8KiB:storage");
         assert_eq!(said("04:00.0:2:0..64MiB"), "0000:04:00.0:2:0..64MiB");
         for (text, words) in [
-            ("0000:04:00.0", "no range behind"),
-            ("2:0..4KiB", "not a PCI address"),
+            ("0000:04:00.0", "no range after"),
+            ("2:0..4KiB", "no range after"),
             ("0000:04:00.0:2:0..4KiB:registers", "must be storage"),
             ("0000:04:00.0:2:0..4095", "multiples of 4096 B"),
             ("0000:04:00.0:2:2048..4096", "multiples of 4096 B"),
             ("0000:04:00.0:2:4KiB..65544KiB", "at most 64MiB"),
             ("0000:04:00.0:7:0..4096", "number from 0 to 5"),
-            ("", "no range behind"),
+            ("", "no range after"),
         ] {
             assert!(said(text).contains(words), "{text}: {}", said(text));
         }

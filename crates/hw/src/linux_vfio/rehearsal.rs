@@ -93,7 +93,7 @@ impl VfioRehearsal {
         summary.extend(peer.map(|PeerRange { device, range }| {
             format!(
                 "opened in the same container: {device}, which is reset if it can be; BAR{} from {:#x} to {:#x}: overwritten, mapped as \
-                 UC for verification, and for the engine while a plan runs",
+                 UC into this process, and into the IOMMU while a plan runs",
                 range.bar,
                 range.from,
                 range.to - 1

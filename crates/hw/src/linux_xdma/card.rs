@@ -30,7 +30,7 @@ impl Direction {
     }
 }
 
-/// A card with the driver `xdma`. Creating a value does not access the card.
+/// A card that is bound to the driver `xdma`. Creating a value does not access the card.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct XdmaCard {
     path: PathBuf,
@@ -77,7 +77,7 @@ impl XdmaCard {
         if h2c == 0 || c2h == 0 {
             let (has, lacks) = if c2h == 0 { ("h2c", "c2h") } else { ("c2h", "h2c") };
             let because = format!(
-                "this design has {has} channels only, and its bytes are verified by {lacks} channels: use a design with both"
+                "this design has {has} channels only, and without {lacks} channels no bytes can be verified: use a design with both"
             );
             return Err(XdmaError::Unsupported { path: path.to_owned(), because });
         }
@@ -103,7 +103,7 @@ impl XdmaCard {
         self.check_device(path, direction, number, found)
     }
 
-    /// As `check_file`, of an open file.
+    /// Does the same for an open file.
     #[cfg(target_arch = "x86_64")]
     pub(super) fn check_number(
         &self,
@@ -125,19 +125,22 @@ impl XdmaCard {
             return Ok(());
         }
         let because = format!(
-            "it is not the character device {} of this channel: name the folder in which the driver's files are",
-            wanted.trim()
+            "it is not the character device '{}', which sysfs gives for this channel: use the driver's own device files, as \
+             xdma:/dev/{}",
+            wanted.trim(),
+            self.name
         );
         Err(XdmaError::Unsupported { path, because })
     }
 
-    /// A time limit of the driver that is off: then a transfer that does not end blocks its program for ever.
+    /// Fails if a time limit of the driver is off, so that a transfer that does not end would block this program for ever.
     fn check_limits(&self) -> Result<(), XdmaError> {
         for limit in ["h2c_timeout", "c2h_timeout"] {
             let value = text(&self.system.path("sys/module/xdma/parameters").join(limit));
             if value.is_ok_and(|value| value.trim() == "0") {
                 let because = format!(
-                    "its driver waits without limit ({limit}=0): load it with a time limit in s, as its default {limit}=10"
+                    "its driver waits without limit ({limit}=0): set a time limit in s, as its default: \
+                     echo 10 > /sys/module/xdma/parameters/{limit}, or load the module with {limit}=10"
                 );
                 return Err(XdmaError::Unsupported { path: self.path.clone(), because });
             }
@@ -189,7 +192,7 @@ impl XdmaCard {
     }
 }
 
-/// The cards to name instead.
+/// Names the cards of this machine.
 fn hint(system: &System) -> String {
     let entries = fs::read_dir(system.path(CLASS)).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -244,9 +247,9 @@ mod tests {
         }
         assert!(said("xdma7").contains("has c2h channels only"), "{}", said("xdma7"));
         fs::remove_file(folder.path().join("dev/xdma0_c2h_0")).unwrap();
-        assert!(said("xdma0").contains("xdma0_c2h_0: it is not the character device 1:3"), "{}", said("xdma0"));
+        assert!(said("xdma0").contains("xdma0_c2h_0: it is not the character device '1:3'"), "{}", said("xdma0"));
         symlink("/dev/zero", folder.path().join("dev/xdma0_c2h_0")).unwrap();
-        assert!(said("xdma0").contains("it is not the character device 1:3"), "{}", said("xdma0"));
+        assert!(said("xdma0").contains("it is not the character device '1:3'"), "{}", said("xdma0"));
         fs::remove_file(folder.path().join("dev/xdma0_c2h_0")).unwrap();
         symlink("/dev/null", folder.path().join("dev/xdma0_c2h_0")).unwrap();
         let limits = folder.path().join("sys/module/xdma/parameters");
@@ -254,7 +257,7 @@ mod tests {
         fs::write(limits.join("c2h_timeout"), "1\n").unwrap();
         assert!(XdmaCard::find(&system, &folder.path().join("dev/xdma0")).is_ok());
         fs::write(limits.join("c2h_timeout"), "0\n").unwrap();
-        assert!(said("xdma0").contains("c2h_timeout=10"), "{}", said("xdma0"));
+        assert!(said("xdma0").contains("load the module with c2h_timeout=10"), "{}", said("xdma0"));
         let (_folder, empty) = self::system(&[]);
         let said = XdmaCard::find(&empty, Path::new("/dev/xdma0")).unwrap_err().to_string();
         assert!(said.contains("this machine has none"), "{said}");

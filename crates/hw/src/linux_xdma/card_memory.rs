@@ -31,7 +31,7 @@ pub struct CardMemory {
 
 /// Error for a text that is not a range of a card's memory.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("'{text}' is not a range of the card's memory: {because}; examples: 0..64MiB, 0x80000000..0x80100000")]
+#[error("'{text}' is not a range of the card's memory: {because}; example: 0x80000000..0x80100000")]
 pub struct NotCardMemory {
     /// Text.
     pub text: String,
@@ -73,7 +73,7 @@ impl FromStr for CardMemory {
         }
         // An address is an offset of a file, which is a signed number.
         if to > i64::MAX as u64 {
-            return Err(not("it ends at or above 2^63, where no file has a place".to_owned()));
+            return Err(not("it ends above 0x7fffffffffffffff, the largest offset in a file".to_owned()));
         }
         Ok(CardMemory { from, to })
     }
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(said("64..128"), "0x80");
         assert!(said("63..128").contains("multiple of 64 B"));
         assert_eq!(said("0..0x7fffffffffffffff"), "0x7fffffffffffffff");
-        assert!(said("0..0x8000000000000000").contains("at or above 2^63"));
+        assert!(said("0..0x8000000000000000").contains("above 0x7fffffffffffffff"));
         for wrong in ["", "0", "0..", "..4096", "0:0..4096", "0..4096:storage", "0x..4096", "-64..64"] {
             assert!(said(wrong).contains("is not a range of the card's memory"), "{wrong}: {}", said(wrong));
         }

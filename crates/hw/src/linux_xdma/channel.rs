@@ -5,6 +5,7 @@
 use super::card::Direction;
 use super::{XdmaCard, XdmaError};
 use crate::host_pages::HostPages;
+use lanemark_units::format_size;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use rustix::io::Errno;
 use std::fmt;
@@ -39,43 +40,54 @@ impl<'a> Memory<'a> {
     }
 }
 
+/// A transfer that has failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct CallError {
+    why: Why,
+    bytes: u64,
+    on_card: u64,
+}
+
 /// Why a transfer has failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum CallError {
+enum Why {
     /// The call returned an error.
     Refused(Errno),
-    /// Fewer bytes were moved than asked for.
-    Short { moved: u64, asked: u64 },
+    /// Only so many bytes were moved.
+    Short(u64),
 }
 
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CallError::Refused(Errno::INVAL) => f.write_str(
-                "the driver refuses the place or the length of a transfer (invalid argument): a design with a data path wider \
-                 than 64 B, or with a fixed address",
+        write!(f, "{} at {:#x} of the card: ", format_size(self.bytes), self.on_card)?;
+        match self.why {
+            Why::Refused(Errno::INVAL) => f.write_str(
+                "the driver refuses the address or the length (invalid argument): the channel has a fixed (non-incremental) address, \
+                 or needs whole beats of its data path; use --sizes of whole 64 B, or a design with incremental addresses",
             ),
-            CallError::Refused(Errno::NODEV | Errno::NXIO) => {
+            Why::Refused(Errno::NODEV | Errno::NXIO) => {
                 f.write_str("the card is gone, or its driver was unbound; see dmesg")
             }
-            CallError::Refused(error) if error.raw_os_error() == RESTART => {
-                f.write_str("the driver has given up a transfer after its time limit (h2c_timeout, c2h_timeout): no engine or memory \
-                     answers at this address, or the channel is a stream (AXI4-Stream); see dmesg")
-            }
-            CallError::Refused(error) => {
-                write!(f, "the driver reports '{error}'; see dmesg, and whether the card's memory has this address")
-            }
-            CallError::Short { moved, asked } => write!(
+            Why::Refused(error) if error.raw_os_error() == RESTART => f.write_str(
+                "the driver has given up the transfer after its time limit (h2c_timeout, c2h_timeout): nothing answers at this \
+                 address, or the channel is a stream (AXI4-Stream); check --card-memory against the address map of the design, and \
+                 see dmesg",
+            ),
+            Why::Refused(error) => write!(
                 f,
-                "the driver has moved {moved} of {asked} B of a transfer: a stream (AXI4-Stream) has no addresses, and cannot be \
-                 measured"
+                "the driver reports '{error}': check --card-memory against the address map of the design, and see dmesg"
+            ),
+            Why::Short(moved) => write!(
+                f,
+                "the driver has moved {moved} B only: the channel is probably a stream (AXI4-Stream), which has no addresses and \
+                 cannot be measured; otherwise see dmesg"
             ),
         }
     }
 }
 
 impl Channel {
-    /// Opens a channel of `card`, and locks it against other programs of this kind. The lock ends with the process.
+    /// Opens a channel of `card`, and locks it against other processes of Lanemark. The lock ends with the process.
     pub(super) fn open(card: &XdmaCard, direction: Direction, number: u32) -> Result<Channel, XdmaError> {
         let path = card.file(direction, number);
         let access = match direction {
@@ -84,7 +96,7 @@ impl Channel {
         };
         let file = open(&path, access | OFlags::CLOEXEC, Mode::empty()).map_err(|error| match error {
             Errno::ACCESS | Errno::PERM => XdmaError::Permission { path: path.clone() },
-            Errno::BUSY => XdmaError::InUse { path: path.clone() },
+            Errno::BUSY => XdmaError::Open { path: path.clone() },
             error => XdmaError::Os { path: path.clone(), doing: "opening it", source: error.into() },
         })?;
         card.check_number(&file, direction, number)?;
@@ -102,7 +114,7 @@ impl Channel {
     /// Moves `bytes` bytes between the byte `at` of `memory` and the address `on_card`.
     ///
     /// The driver ends a call after its own timeout (module parameters `h2c_timeout` and `c2h_timeout`, 10 s by default). A signal
-    /// aborts a transfer; it is made once more, unless `interrupted` is set.
+    /// aborts the call, which is repeated unless `interrupted` is set; the sample includes both.
     #[inline]
     pub(super) fn transfer(
         &self,
@@ -114,7 +126,7 @@ impl Channel {
     ) -> Result<(), CallError> {
         loop {
             match self.once(memory, at, on_card, bytes) {
-                Err(CallError::Refused(Errno::INTR)) if !interrupted.load(Ordering::Relaxed) => {}
+                Err(CallError { why: Why::Refused(Errno::INTR), .. }) if !interrupted.load(Ordering::Relaxed) => {}
                 done => return done,
             }
         }
@@ -131,10 +143,11 @@ impl Channel {
         };
         match u64::try_from(moved) {
             Ok(moved) if moved == bytes => Ok(()),
-            Ok(moved) => Err(CallError::Short { moved, asked: bytes }),
+            Ok(moved) => Err(CallError { why: Why::Short(moved), bytes, on_card }),
             Err(_) => {
                 let error = std::io::Error::last_os_error();
-                Err(CallError::Refused(Errno::from_io_error(&error).unwrap_or(Errno::IO)))
+                let why = Why::Refused(Errno::from_io_error(&error).unwrap_or(Errno::IO));
+                Err(CallError { why, bytes, on_card })
             }
         }
     }

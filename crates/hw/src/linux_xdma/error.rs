@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum XdmaError {
     /// The path is not that of a card.
-    #[error("{} {is}: name a card by the common part of its files, {hint}", path.display())]
+    #[error("{} {is}: name a card by the common prefix of its device files, {hint}", path.display())]
     NotACard {
         /// The path given.
         path: PathBuf,
@@ -30,9 +30,16 @@ pub enum XdmaError {
         /// The file that it has locked.
         path: PathBuf,
     },
+    /// Another program has opened a channel.
+    #[error("{}: this channel is open in another program: end it first", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+    },
     /// No range of the card's memory may be overwritten.
     #[error(
-        "{}: transfers overwrite the card's memory: name a range that may be overwritten, with --card-memory, for example --card-memory 0..64MiB",
+        "{}: transfers overwrite the card's memory: name the addresses of memory on the card that nothing else uses, with --card-memory \
+         FROM..TO; see the address map of the design",
         path.display()
     )]
     NoMemory {

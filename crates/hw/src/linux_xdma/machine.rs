@@ -31,7 +31,7 @@ const PIECE: u64 = 1 << 20;
 /// A card with AMD's XDMA core, through the character devices of its driver.
 ///
 /// - **Plans:** DMA reads and writes of host memory, by one channel or several, also in both directions at once. Nothing else.
-/// - **Checks:** before every sample, the same card must still have the same channels. Another program of this kind is refused.
+/// - **Checks:** before every sample, the same card must still have the same channels. Another process of Lanemark is refused.
 /// - **Times:** as for [`HostMemory`](crate::HostMemory). A transfer is one system call. It includes the driver, which pins the
 ///   memory and maps it for the card, and its interrupt: an upper bound of the time of the DMA.
 /// - **Timeout:** of each sample by the plan; of each call by the driver (its parameters `h2c_timeout` and `c2h_timeout`).
@@ -142,7 +142,7 @@ impl XdmaMachine {
         [2 * self.runs, 2 * self.runs + 1]
     }
 
-    /// Whether the bytes of a transfer may still change: then its memory is not used again.
+    /// Whether bytes of a transfer may still change after this error: then its memory is leaked.
     const fn is_in_doubt(error: &MachineError) -> bool {
         !matches!(error, MachineError::Interrupted { .. })
     }
@@ -193,7 +193,7 @@ impl XdmaMachine {
         scratch: u64,
         samples: &mut Samples,
     ) -> Result<Confirmed, MachineError> {
-        // Of writes, what the card returns; of reads, other bytes than those that it will get.
+        // For DMA writes, the bytes that the card will send; for DMA reads, bytes that they must replace.
         for stream in streams {
             self.fill_card(stream, pages, scratch)?;
         }
@@ -311,9 +311,9 @@ impl Machine for XdmaMachine {
 /// The refusal of a plan without DMA.
 pub(super) fn refused() -> Refusal {
     Refusal::new(
-        "any other plan",
-        "through its driver, a card only reads and writes host memory (dma_read_bandwidth, dma_write_bandwidth, \
-         dma_read_write_mix); for loads and stores, name its PCI address with --bar",
+        "a plan without DMA",
+        "the driver's files only make DMA (dma_read_bandwidth, dma_write_bandwidth, dma_read_write_mix, dma_read_latency); for loads \
+         and stores, use --on with the card's PCI address, and --bar",
     )
 }
 

@@ -7,9 +7,8 @@
 //!    pread  c2h        the card writes host memory
 //! ```
 //!
-//! A transfer overwrites memory of the card or returns it, at an address of the card's own (AXI). So a run needs a range of
-//! that memory which the user gives away ([`CardMemory`]); nothing outside of it is read or written. Only designs with
-//! memory-mapped channels (AXI4 memory mapped) have such addresses; bytes of others are not confirmed.
+//! A transfer reads or overwrites memory of the card at an AXI address. A run uses only the range that the user declares
+//! overwritable ([`CardMemory`]). Streams (AXI4-Stream) have no addresses; their runs fail.
 //!
 //! | file | contents |
 //! | --- | --- |
@@ -22,8 +21,8 @@
 //! | `rehearsal` | dry run |
 //! | `error` | errors, each with a remedy |
 //!
-//! Source: the driver `xdma` of `github.com/Xilinx/dma_ip_drivers`, whose interface this is. Verified on: a module with the
-//! same files and the same errors under Linux 6.1 (`checks/guest/xdma`). Not yet verified on a real card.
+//! Source: the driver `xdma` of `github.com/Xilinx/dma_ip_drivers`, whose interface this is. Verified on: a test module with the
+//! same device files and error codes under Linux 6.1 (`checks/guest/xdma`). Not yet verified on a real card.
 
 mod card;
 mod card_memory;

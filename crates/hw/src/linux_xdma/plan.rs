@@ -78,8 +78,8 @@ impl fmt::Display for Stream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Stream { channel, transfer: Transfer { bytes, count, window, verb, .. }, slots, .. } = *self;
         let (call, to, from) = match verb {
-            Verb::Load => ("writes (pwrite) to h2c", "to", "from"),
-            Verb::Store => ("reads (pread) from c2h", "from", "to"),
+            Verb::Load => ("DMA reads by pwrite to h2c", "to", "from"),
+            Verb::Store => ("DMA writes by pread from c2h", "from", "to"),
         };
         write!(
             f,
@@ -98,16 +98,17 @@ impl fmt::Display for Stream {
 /// The streams of a plan with DMA; `None` for other work.
 pub(super) fn of(plan: &Plan, limits: &Limits) -> Option<Result<Vec<Stream>, Refusal>> {
     let asked = match &plan.work {
-        Work::Engines(work) if work.memory != HostMemory::default() => {
-            refused("this cache state or socket of host memory", "its memory was written by a core of its own socket")
-        }
+        Work::Engines(work) if work.memory != HostMemory::default() => refused(
+            "this cache state or socket of host memory",
+            "host memory is last written by a core of the local socket here",
+        ),
         Work::Engines(work) => streams(&work.jobs, limits),
         Work::Cores(_) if plan.work.dma_calls().next().is_some() => refused(
             "the parts of a driver call",
-            "every transfer is a call of the driver here, whose parts cannot be told apart: dma_read_bandwidth and \
-             dma_write_bandwidth include all of them",
+            "every transfer is a whole call of the driver here; pinning, mapping and DMA cannot be timed separately: \
+             dma_read_bandwidth and dma_write_bandwidth include all of them",
         ),
-        Work::Relay(_) => refused("a relay by cards", "one card is open"),
+        Work::Relay(_) => refused("a relay by cards", "the target is one card"),
         Work::Cores(_) | Work::Exchange(_) | Work::Queue(_) => return None,
     };
     let checked = plan.check().map_err(|impossible| Refusal::new(impossible.what, impossible.because));
@@ -127,10 +128,7 @@ fn streams(jobs: &[EngineJob], limits: &Limits) -> Result<Vec<Stream>, Refusal> 
             EngineJob::OnChannels(OnChannels { transfer, channels }) => parts.push((transfer, channels)),
             EngineJob::WriteRead(pairs) if pairs.is_mixed => parts.extend([(pairs.write, 1), (pairs.read(), 1)]),
             EngineJob::WriteRead(_) => {
-                return refused(
-                    "writes that are followed by reads",
-                    "the channels of both directions have no common order",
-                );
+                return refused("a read that follows a write", "h2c and c2h channels are not ordered with each other");
             }
         }
     }
@@ -141,7 +139,7 @@ fn streams(jobs: &[EngineJob], limits: &Limits) -> Result<Vec<Stream>, Refusal> 
         let wanted: u64 = parts.iter().filter(|(one, _)| one.verb == verb).map(|(_, some)| u64::from(*some)).sum();
         if wanted > u64::from(limits.channels) {
             let because = format!("the design has {} of each direction", limits.channels);
-            return refused(format!("{wanted} channels of one direction"), because);
+            return refused(format!("the use of {wanted} channels of one direction"), because);
         }
     }
     for (transfer, channels) in parts {
@@ -171,28 +169,28 @@ fn streams(jobs: &[EngineJob], limits: &Limits) -> Result<Vec<Stream>, Refusal> 
 fn check(transfer: &Transfer, channels: u32, limits: &Limits) -> Result<(), Refusal> {
     let Transfer { card, partner, bytes, count, window, outstanding, .. } = *transfer;
     if card != 0 || partner != Partner::Host {
-        return refused("DMA between cards", "one card is open");
+        return refused("DMA between cards", "the target is one card; use --peer with vfio-pci");
     }
     if bytes == 0 || count == 0 || channels == 0 {
-        return refused("a transfer of no bytes", "nothing of it can be measured");
+        return refused("a transfer of nothing", "size, count and channels must be at least 1");
     }
     if outstanding.is_some_and(|outstanding| outstanding > 1) {
         return refused(
-            format!("{} outstanding transfers", outstanding.unwrap_or(0)),
+            format!("a depth of {} outstanding transfers", outstanding.unwrap_or(0)),
             "a call of the driver moves one transfer, and returns at its end: use several channels",
         );
     }
     let end = window.offset.checked_add(window.len.max(bytes));
     if end.is_none_or(|end| end > limits.mapped_bytes) {
-        let because = format!("at most {} are used", format_size(limits.mapped_bytes));
+        let because = format!("--window is at most {} here", format_size(limits.mapped_bytes));
         return refused(format!("a window of {} of host memory", format_size(window.len)), because);
     }
     // Otherwise two channels may be at the same place at once.
     let places = window.places(bytes);
     if channels > 1 && (window.pattern.is_random() || !places.is_multiple_of(u64::from(channels))) {
         return refused(
-            format!("{channels} channels on {places} places of host memory, or on random ones"),
-            "each channel needs places of its own: use sequential places, and a --window of whole transfers of every channel",
+            format!("the use of {channels} channels for {places} offsets in host memory, or for random ones"),
+            "each channel needs offsets of its own: use sequential ones, and a --window that is a multiple of channels x size",
         );
     }
     Ok(())
@@ -210,8 +208,9 @@ fn slots(transfer: &Transfer, start: u64, room: u64) -> Result<Slots, Refusal> {
         return refused(
             format!("a transfer of {}", format_size(bytes)),
             format!(
-                "each channel has {} of the range given for the card's memory: name a longer one",
-                format_size(room)
+                "each channel gets {} of --card-memory: make it at least {} for each channel",
+                format_size(room),
+                format_size(distance)
             ),
         );
     }
@@ -271,13 +270,13 @@ mod tests {
     #[test]
     fn a_transfer_may_be_as_long_as_the_range_given_for_the_card_allows() {
         assert_eq!(said(transfer(Verb::Load, 64 << 10)), "");
-        assert!(said(transfer(Verb::Load, (64 << 10) + 1)).contains("each channel has 64KiB of the range"));
+        assert!(said(transfer(Verb::Load, (64 << 10) + 1)).contains("each channel gets 64KiB of --card-memory"));
         let odd = |bytes| {
             let window = Window { offset: 1, len: 256 << 10, pattern: Pattern::Sequential };
             said(Transfer { window, ..transfer(Verb::Load, bytes) })
         };
         assert_eq!(odd((64 << 10) - 63), "");
-        assert!(odd((64 << 10) - 62).contains("name a longer one"));
+        assert!(odd((64 << 10) - 62).contains("make it at least"));
     }
 
     #[test]
@@ -296,11 +295,14 @@ mod tests {
         assert_eq!(streams.iter().map(|one| one.share(5)).collect::<Vec<_>>(), [3, 2]);
         numbers.sort_unstable();
         assert_eq!(numbers, [0, 1, 2, 3, 4]);
-        assert!(of_jobs(vec![dealt(3)]).unwrap_err().contains("3 channels of one direction: the design has 2"));
+        assert!(
+            of_jobs(vec![dealt(3)]).unwrap_err().contains("the use of 3 channels of one direction: the design has 2")
+        );
         let of_3_places = Transfer { window: Window { len: 3 << 12, ..write.window }, ..write };
         let two = EngineJob::OnChannels(OnChannels { transfer: of_3_places, channels: 2 });
-        assert!(of_jobs(vec![two]).unwrap_err().contains("each channel needs places of its own"));
-        let twice = vec![EngineJob::Transfer(write), EngineJob::Transfer(Transfer { bytes: 64, ..write })];
+        assert!(of_jobs(vec![two]).unwrap_err().contains("each channel needs offsets of its own"));
+        let one = |transfer| EngineJob::OnChannels(OnChannels { transfer, channels: 1 });
+        let twice = vec![one(write), one(Transfer { bytes: 64, ..write })];
         assert!(of_jobs(twice).unwrap_err().contains("the same host memory"));
     }
 
@@ -312,10 +314,10 @@ mod tests {
         assert!(said(Transfer { card: 1, ..load }).contains("between cards"));
         let window = |len| said(Transfer { window: Window { len, ..load.window }, ..load });
         assert_eq!(window(1 << 20), "");
-        assert!(window((1 << 20) + 1).contains("at most 1MiB"));
+        assert!(window((1 << 20) + 1).contains("--window is at most 1MiB"));
         let followed =
             EngineJob::WriteRead(WriteRead { write: transfer(Verb::Store, 64), read: load.window, is_mixed: false });
-        assert!(of_jobs(vec![followed]).unwrap_err().contains("no common order"));
+        assert!(of_jobs(vec![followed]).unwrap_err().contains("not ordered"));
         let memory = HostMemory { written_by: Writer::Nobody, ..HostMemory::default() };
         let cold = EngineWork { jobs: vec![EngineJob::Transfer(load)], memory };
         assert!(of(&Plan::new(cold, 1), &LIMITS).unwrap().is_err());

@@ -33,16 +33,22 @@ impl XdmaRehearsal {
         let processor = format!("dry run; {}", Cpu::detected().brand);
         let facts = facts(card, &processor, limits, usable_cores(cpus.len()), is_emulated);
         let path = card.path().display();
-        let last = card.channels().saturating_sub(1);
+        let files = ["h2c", "c2h"].iter().flat_map(|of| (0..card.channels()).map(move |number| (of, number)));
+        let files: Vec<String> = files.map(|(of, number)| format!("{path}_{of}_{number}")).collect();
         let summary = vec![
-            format!("opened and locked: {path}_h2c_0 to {last} and {path}_c2h_0 to {last}, of {}", card.summary()),
-            format!("overwritten: addresses {:#x} to {:#x} of the card; no others are read or written", memory.from, memory.to - 1),
+            format!("opened and locked: {}, of {}", files.join(", "), card.summary()),
             format!(
-                "host memory: at most {} of this process, which the driver pins and maps for each call",
+                "overwritten: addresses {:#x} to {:#x} of the card; no others are read or written",
+                memory.from,
+                memory.to - 1
+            ),
+            format!(
+                "host memory: a window of at most {}, one more transfer and 1MiB of this process, which the driver pins and maps for \
+                 each call",
                 format_size(MAPPED)
             ),
-            "before the samples of DMA writes, and after those of DMA reads, the same addresses are written or read once for \
-             verification"
+            "verification: before the samples, the addresses of all channels are written through h2c channel 0; after DMA reads, those \
+             of the last iteration are read through c2h channel 0"
                 .to_owned(),
         ];
         Ok(XdmaRehearsal { facts, limits, lines: Lines::default(), summary })
