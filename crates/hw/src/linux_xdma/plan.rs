@@ -302,8 +302,9 @@ mod tests {
         let two = EngineJob::OnChannels(OnChannels { transfer: of_3_places, channels: 2 });
         assert!(of_jobs(vec![two]).unwrap_err().contains("each channel needs offsets of its own"));
         let one = |transfer| EngineJob::OnChannels(OnChannels { transfer, channels: 1 });
-        let twice = vec![one(write), one(Transfer { bytes: 64, ..write })];
-        assert!(of_jobs(twice).unwrap_err().contains("the same host memory"));
+        let both = vec![one(write), one(transfer(Verb::Load, 4096))];
+        let said = of_jobs(both).unwrap_err();
+        assert!(said.contains("the same host memory"), "{said}");
     }
 
     #[test]
