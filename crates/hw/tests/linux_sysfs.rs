@@ -290,7 +290,13 @@ fn a_bar_that_vanishes_during_a_run_is_an_error_with_the_address() {
     (plan.passes, plan.timeout) = (u64::MAX, Ticks::whole_ns(20_000_000_000));
     let cutter = Arc::clone(&card);
     let cuts = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(30));
+        // The run has begun when it has stored something; on a busy machine, that takes a while.
+        for _ in 0..1000 {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            if cutter.bytes("resource2")[4096..12288].iter().any(|byte| *byte != 0) {
+                break;
+            }
+        }
         cutter.truncate("resource2", 8192);
     });
     // The running sample continues on replacement memory until it is checked: the flag ends it.
@@ -301,7 +307,7 @@ fn a_bar_that_vanishes_during_a_run_is_an_error_with_the_address() {
     };
     let setter = std::thread::spawn(move || {
         cuts.join().unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(30));
+        std::thread::sleep(std::time::Duration::from_millis(300));
         flag.store(true, Ordering::Relaxed);
     });
     let error = machine_with_flag.run(&plan, &mut Samples::wanted(1)).unwrap_err();
