@@ -194,7 +194,7 @@ pub enum RunError {
         field: &'static str,
     },
     /// Several cards in one request; ranges of BARs, or of memory, belong to one card.
-    #[error("bar: there are several cards: measure one card at a time")]
+    #[error("several cards are named: measure one card at a time")]
     SeveralCards,
     /// A dry run with targets other than one card.
     #[error("dry_run applies to one card or drive: remove the other targets")]
@@ -416,7 +416,6 @@ impl RunError {
             RunError::TwinIsReal { .. } | RunError::NoTwin => "twin",
             RunError::MatrixName { .. } | RunError::MatrixFile { .. } => "matrix",
             RunError::DeviceFile(_) | RunError::NoDeviceFile { .. } | RunError::DeviceNotBehindVfio(_) => "device",
-            RunError::SeveralCards => "bar",
             RunError::PeerIsTarget(_) | RunError::PeerWithoutEngine => "peer",
             RunError::DryRunOfOthers => "dry_run",
             RunError::Region { .. } => "region",
@@ -477,7 +476,6 @@ mod tests {
             RunError::NoXdma { field: "card_memory" },
             RunError::NoDeviceFile { name: "a".to_owned(), because: "b".to_owned() },
             RunError::DeviceNotBehindVfio("0000:01:00.0".to_owned()),
-            RunError::SeveralCards,
             RunError::PeerIsTarget("0000:01:00.0".to_owned()),
             RunError::PeerWithoutEngine,
             RunError::DryRunOfOthers,
