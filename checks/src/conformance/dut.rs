@@ -15,7 +15,7 @@ use std::path::Path;
 pub struct Dut {
     /// The device, in words.
     pub name: String,
-    /// How it is accessed.
+    /// The backend that accesses the device: a value of the key `way`.
     pub way: String,
     /// The machine under test.
     pub subject: Box<dyn Subject>,

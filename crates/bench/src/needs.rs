@@ -138,7 +138,11 @@ pub(crate) fn peer_access(facts: &Facts) -> Option<LeftOut> {
     dma_engine(facts).or_else(|| {
         let dma = facts.dma?;
         if dma.cards < 2 {
-            return Some(LeftOut::all("two cards are required: a platform file has one for each [[slot]]"));
+            let needs = match facts.time_base {
+                TimeBase::Simulated => "two cards are required: a platform file has one for each [[slot]]",
+                _ => "two cards are required: use a card with a device file and --peer, or a platform",
+            };
+            return Some(LeftOut::all(needs));
         }
         let has_storage = dma.peer.is_some() || facts.storage().is_some();
         (!has_storage).then(|| LeftOut::all("the cards have no storage for peer access"))

@@ -145,7 +145,7 @@ impl Container {
     }
 
     /// Opens another device that is bound to `vfio-pci`, in the same I/O address space: what is mapped here, both can access.
-    /// It must be closed before the container.
+    /// Close the other device before this container.
     ///
     /// # Errors
     /// [`VfioError`].

@@ -53,7 +53,7 @@ pub(super) struct CallError {
 enum Why {
     /// The call returned an error.
     Refused(Errno),
-    /// Only so many bytes were moved.
+    /// The call moved fewer bytes than it was asked to: this many.
     Short(u64),
 }
 

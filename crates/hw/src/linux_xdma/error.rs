@@ -13,7 +13,7 @@ pub enum XdmaError {
     NotACard {
         /// The path given.
         path: PathBuf,
-        /// What is wrong.
+        /// Why the path is not that of a card, as the end of a sentence: `has no channel`.
         is: String,
         /// The cards of this machine, or how to get one.
         hint: String,

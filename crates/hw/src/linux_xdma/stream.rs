@@ -37,7 +37,7 @@ pub(super) enum Failure {
 /// A failure, and the number of the job that has it.
 pub(super) type Failed = (usize, Failure);
 
-/// What the threads of all channels share.
+/// Jobs, counters and results of a sample, which the threads of all channels share.
 pub(super) struct Crew<'a> {
     jobs: &'a [Job<'a>],
     memory: Memory<'a>,

@@ -184,7 +184,7 @@ impl<'w, 'a> Followed<'w, 'a> {
     }
 
     /// Takes the request that left the engine first, computes its times in the host, and notes when its tag is free. Returns
-    /// false if no request is under way.
+    /// whether there was one.
     fn pass(&mut self) -> bool {
         let Some(((left, _), of_one)) = self.under_way.pop_first() else { return false };
         let free_at = self.downstream.pass(left, &of_one, &self.fixed);
