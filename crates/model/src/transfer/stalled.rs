@@ -25,6 +25,7 @@ use crate::bound::Bound;
 use crate::bounds::Largest;
 use lanemark_machine::{Partner, Verb};
 use lanemark_units::Ticks;
+use lanemark_wire::Chunk;
 use std::collections::VecDeque;
 
 /// Requests that are followed at least, unless a repetition is found before.
@@ -106,11 +107,13 @@ struct Places {
     unused: u64,
     /// The earliest first.
     free_at: VecDeque<Ticks>,
+    /// Sum of these, modulo 2^64.
+    sum: u64,
 }
 
 impl Places {
     fn new(count: u64) -> Places {
-        Places { unused: count, free_at: VecDeque::new() }
+        Places { unused: count, free_at: VecDeque::new(), sum: 0 }
     }
 
     /// Takes the place that is free first; returns when it is.
@@ -120,19 +123,39 @@ impl Places {
                 self.unused = left;
                 Ticks::ZERO
             }
-            None => self.free_at.pop_front().unwrap_or(Ticks::ZERO),
+            None => self.next().unwrap_or(Ticks::ZERO),
         }
     }
 
+    fn next(&mut self) -> Option<Ticks> {
+        let at = self.free_at.pop_front()?;
+        self.sum = self.sum.wrapping_sub(at.0);
+        Some(at)
+    }
+
     fn give_back(&mut self, at: Ticks) {
+        self.sum = self.sum.wrapping_add(at.0);
         // Most places are given back in the order in which they were taken.
         let later = self.free_at.iter().rev().take_while(|other| **other > at).count();
         self.free_at.insert(self.free_at.len() - later, at);
     }
 
-    /// When the places are free that are not free at `now`, the last one first.
-    fn after(&self, now: Ticks) -> impl Iterator<Item = Ticks> {
-        self.free_at.iter().rev().copied().take_while(move |at| *at > now)
+    /// Counts those that are free at `now` as unused.
+    fn retire(&mut self, now: Ticks) {
+        while self.free_at.front().is_some_and(|at| *at <= now) {
+            self.next();
+            self.unused += 1;
+        }
+    }
+
+    /// Whether these places are free again so much later than `earlier`.
+    fn are_busy_like(&self, earlier: &Places, later: Ticks) -> bool {
+        let count = self.free_at.len();
+        let sum = earlier.sum.wrapping_add(later.0.wrapping_mul(count as u64));
+        // The sum differs most of the time, and is found without looking at every place.
+        count == earlier.free_at.len()
+            && self.sum == sum
+            && self.free_at.iter().zip(&earlier.free_at).all(|(at, before)| *at == *before + later)
     }
 }
 
@@ -210,16 +233,19 @@ impl Stages {
         self.tags.give_back(free_at);
     }
 
-    /// Whether every stage is busy for as long as in `earlier`, so that the same requests take the same times.
+    /// Forgets when places were used that are free again.
+    fn retire(&mut self) {
+        self.send_buffers.retire(self.engine);
+        self.tags.retire(self.engine);
+    }
+
+    /// Whether every stage is busy for as long as in `earlier`, so that the same requests take the same times. Both are
+    /// without places that are free again.
     fn repeat(&self, earlier: &Stages) -> bool {
         let passed = self.engine - earlier.engine;
-        let is_same = |places: &Places, earlier_places: &Places| {
-            let then = earlier_places.after(earlier.engine).map(|at| at + passed);
-            places.after(self.engine).eq(then)
-        };
         self.downstream.times() == earlier.downstream.times().map(|at| at + passed)
-            && is_same(&self.send_buffers, &earlier.send_buffers)
-            && is_same(&self.tags, &earlier.tags)
+            && self.send_buffers.are_busy_like(&earlier.send_buffers, passed)
+            && self.tags.are_busy_like(&earlier.tags, passed)
     }
 }
 
@@ -260,6 +286,14 @@ struct Earlier {
     done: u64,
 }
 
+/// One request of a transfer.
+struct Request {
+    /// Place of its sum.
+    sum: usize,
+    /// Whether it begins with a descriptor.
+    is_described: bool,
+}
+
 /// The requests of a plan in order.
 struct Requests<'w, 'a> {
     way: &'w Way<'a>,
@@ -269,7 +303,9 @@ struct Requests<'w, 'a> {
     next: u64,
     done: u64,
     latencies: Ticks,
-    kept: Kept<AlikeRequest, Sum>,
+    /// Sums of different requests, and the place of each by what distinguishes it.
+    sums: Vec<Sum>,
+    places: Kept<AlikeRequest, usize>,
     lines: Lines,
     /// Requests after which the stages are kept, to be compared with later ones; the largest number: not any more.
     compare_from: u64,
@@ -285,15 +321,15 @@ impl<'w, 'a> Requests<'w, 'a> {
         let stages = Stages::new(way.dma.send_buffers.value.into(), tags);
         // Requests repeat with the period of transfers; if that is too long to be seen, with descriptors.
         let lines = Lines { followed, periods: Line::default(), descriptors: Line::default() };
-        let (latencies, kept) = (Ticks::ZERO, Kept::default());
         Requests {
             way,
             fixed,
             stages,
             next: 0,
             done: 0,
-            latencies,
-            kept,
+            latencies: Ticks::ZERO,
+            sums: Vec::new(),
+            places: Kept::default(),
             lines,
             compare_from: FIRST_COMPARED,
             skipped_ns: 0.0,
@@ -308,8 +344,11 @@ impl<'w, 'a> Requests<'w, 'a> {
         let repeats =
             way.period().is_some_and(|period| way.transfer.window.places(way.transfer.bytes).is_multiple_of(period));
         let mut earlier: Option<Earlier> = None;
+        // The requests of each transfer of a period; without repetitions, those of one transfer.
+        let mut of_period: Vec<Vec<Request>> = Vec::new();
         while self.done < followed {
             if repeats && self.next.is_multiple_of(period) {
+                self.stages.retire();
                 if let Some(then) = earlier.take_if(|then| self.stages.repeat(&then.stages)) {
                     self.repeat(&then, all);
                     (followed, self.compare_from) = (all, u64::MAX);
@@ -324,25 +363,20 @@ impl<'w, 'a> Requests<'w, 'a> {
             }
             let nth = self.next;
             self.next += 1;
-            let (start, bytes) = way.range(nth)?;
-            for chunk in way.split(start, bytes) {
-                if self.done == followed {
-                    break;
-                }
-                let offset = chunk.address - start;
-                if way.is_described(chunk, offset) {
-                    let (ended, is_period) = (self.stages.downstream.ended, offset == 0 && nth.is_multiple_of(period));
+            let most = followed - self.done;
+            let place = if repeats { (nth % period) as usize } else { 0 };
+            if !repeats {
+                of_period.clear();
+            }
+            if place == of_period.len() {
+                of_period.push(self.of_transfer(nth, most)?);
+            }
+            for (place, request) in of_period[place].iter().take(most as usize).enumerate() {
+                if request.is_described {
+                    let (ended, is_period) = (self.stages.downstream.ended, place == 0 && nth.is_multiple_of(period));
                     self.lines.add(Mark { done: self.done, latencies: self.latencies, ended, is_period });
                 }
-                let alike = way.alike_request(nth, chunk, offset);
-                let computed;
-                let of_one = if let Some(of_one) = self.kept.find(alike) {
-                    of_one
-                } else {
-                    computed = way.sum_of_request(nth, chunk, offset)?;
-                    self.kept.keep(alike, computed);
-                    &computed
-                };
+                let of_one = &self.sums[request.sum];
                 self.stages.run(of_one, &self.fixed);
                 self.latencies += of_one.latency;
                 self.done += 1;
@@ -353,6 +387,24 @@ impl<'w, 'a> Requests<'w, 'a> {
         }
         let Lines { periods, descriptors, .. } = &self.lines;
         if periods.points.len() >= ENOUGH { periods.at(latencies_ns) } else { descriptors.at(latencies_ns) }
+    }
+
+    /// The first requests of transfer number `nth`, up to so many.
+    fn of_transfer(&mut self, nth: u64, most: u64) -> Option<Vec<Request>> {
+        let (start, bytes) = self.way.range(nth)?;
+        let mut request = |chunk: Chunk| {
+            let offset = chunk.address - start;
+            let alike = self.way.alike_request(nth, chunk, offset);
+            let sum = if let Some(known) = self.places.find(alike) {
+                *known
+            } else {
+                self.sums.push(self.way.sum_of_request(nth, chunk, offset)?);
+                self.places.keep(alike, self.sums.len() - 1);
+                self.sums.len() - 1
+            };
+            Some(Request { sum, is_described: self.way.is_described(chunk, offset) })
+        };
+        self.way.split(start, bytes).take(most as usize).map(&mut request).collect()
     }
 
     /// Skips whole repetitions of the requests since `then`, up to `all` requests.
