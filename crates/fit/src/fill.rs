@@ -50,6 +50,9 @@ pub struct Filled {
     pub residuals: Vec<Residual>,
     /// The same for the answers of curves with six or more sizes, predicted by a fit to the other half of their curve.
     pub held_out: Vec<Residual>,
+    /// The figures of both directions at once, if no structure describes them together with the others, so that they were left
+    /// out.
+    pub left_out: Option<LeftOut>,
     /// Patterns in the errors that are left in `residuals`, for curves whose errors are larger than noise.
     pub patterns: Vec<Pattern>,
     /// Numbers of which the data determine only a combination with other keys: each with those keys, which have their
@@ -62,6 +65,15 @@ pub struct Filled {
     pub assumed: Vec<String>,
     /// Keys of numbers whose best value lies outside their search range.
     pub beyond: Vec<String>,
+}
+
+/// Figures of both directions at once that were left out of a fit.
+#[derive(Clone, Debug)]
+pub struct LeftOut {
+    /// Each of them, with the results of simulation and formula after the fit to the others.
+    pub residuals: Vec<Residual>,
+    /// Errors of the held-out figures of single directions in a fit to all figures.
+    pub held_out_with_them: Errors,
 }
 
 impl Filled {
@@ -118,6 +130,9 @@ const USUAL: &str = "card-gen5-x16";
 /// Latencies of loads and stores by cores are not fixed like that: with `assume_rest` they get the end point of the search,
 /// so that their sums are right.
 ///
+/// If no structure describes figures of both directions at once together with those of single directions, and without them
+/// the others are predicted clearly better, they are left out ([`Filled::left_out`]).
+///
 /// # Errors
 /// [`FillError`].
 pub fn fill_in(
@@ -126,17 +141,61 @@ pub fn fill_in(
     draft: &Draft,
     options: FillOptions<'_>,
 ) -> Result<Filled, FillError> {
-    let filled = filled(name, measured, draft, options);
+    let filled = best_filled(name, measured, draft, options);
     // A cancelled evaluation fails, and a search takes it for values that are not possible.
     if options.cancel.is_some_and(Cancel::is_cancelled) { Err(FillError::Cancelled) } else { filled }
 }
 
-fn filled(name: &str, measured: &Measured<'_>, draft: &Draft, options: FillOptions<'_>) -> Result<Filled, FillError> {
-    let given = match measured {
+/// Share of the mean error of the held-out figures of single directions below which it is clearly better to leave out those
+/// of both at once.
+const CLEARLY_LESS: f64 = 0.5;
+
+/// The fit to all figures, or the one without figures of both directions at once, if these spoil the prediction of the others.
+fn best_filled(
+    name: &str,
+    measured: &Measured<'_>,
+    draft: &Draft,
+    options: FillOptions<'_>,
+) -> Result<Filled, FillError> {
+    let all = match measured {
         Measured::Record(record, target) => FitData::of_draft(record, *target, draft)?,
         Measured::Table(table) => FitData::of_table(table, draft)?,
     };
-    let given = given.cancelled_by(options.cancel.unwrap_or(&Cancel::new()));
+    let all = all.cancelled_by(options.cancel.unwrap_or(&Cancel::new()));
+    let (filled, _) = filled_from(name, all.clone(), draft, options)?;
+    if filled.halves().is_none_or(|(_, _, verdict)| verdict == Verdict::Predicts) {
+        return Ok(filled);
+    }
+    // What the first fit simulated would change where the second one ends.
+    let alone = all.part(|place| !all.is_of_both(place)).afresh();
+    let names: Vec<&str> = alone.data().collect();
+    let of_alone = filled.held_out.iter().filter(|residual| names.contains(&residual.what.as_str())).cloned();
+    let Some(held_out_with_them) = Errors::of(&of_alone.collect::<Vec<Residual>>()) else { return Ok(filled) };
+    if names.len() == filled.residuals.len() {
+        return Ok(filled);
+    }
+    let (mut without, problem) = filled_from(name, alone, draft, options)?;
+    let is_clear = |(fitted, held_out, _): (Errors, Errors, Verdict)| {
+        held_out.mean_percent < CLEARLY_LESS * held_out_with_them.mean_percent
+            && fitted.mean_percent < CLEARLY_LESS * held_out_with_them.mean_percent
+    };
+    if !without.halves().is_some_and(is_clear) {
+        return Ok(filled);
+    }
+    let values: Vec<f64> = without.fit.found.iter().map(|found| found.value).collect();
+    let both = problem.with_data_of(&all.part(|place| all.is_of_both(place)));
+    let residuals = both.compare(&values).map_err(FillError::Simulation)?;
+    without.left_out = Some(LeftOut { residuals, held_out_with_them });
+    Ok(without)
+}
+
+/// The result of a fit to all these figures, and the fit with its structure.
+fn filled_from(
+    name: &str,
+    given: FitData,
+    draft: &Draft,
+    options: FillOptions<'_>,
+) -> Result<(Filled, FitData), FillError> {
     let (given, reopened) =
         if options.keep_structure { (given, Vec::new()) } else { reopen(&given, draft, options.kept) };
     let searched = if options.keep_structure { None } else { structure::search(&given) };
@@ -172,6 +231,7 @@ fn filled(name: &str, measured: &Measured<'_>, draft: &Draft, options: FillOptio
         at_default: Vec::new(),
         assumed: Vec::new(),
         beyond: Vec::new(),
+        left_out: None,
         contenders: Vec::new(),
         patterns: Vec::new(),
         fit,
@@ -237,7 +297,7 @@ fn filled(name: &str, measured: &Measured<'_>, draft: &Draft, options: FillOptio
     // A time that the search added and the whole of the figures does not determine.
     filled.at_default.extend(at_default.into_iter().filter(|key| draft.unknowns().iter().all(|row| row.key != *key)));
     filled.contenders = contenders;
-    Ok(filled)
+    Ok((filled, problem))
 }
 
 /// The draft with this value, which it marks unknown, assumes, or does not state.

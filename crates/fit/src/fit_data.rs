@@ -267,6 +267,21 @@ impl FitData {
         FitData { data, halves: places().map(|place| self.halves[place]).collect(), ..self.clone() }
     }
 
+    /// The same fit to the data of `other`, which have the same numbers.
+    pub(crate) fn with_data_of(&self, other: &FitData) -> FitData {
+        FitData { data: other.data.clone(), halves: other.halves.clone(), ..self.clone() }
+    }
+
+    /// The same fit, which knows no figure of formulas or simulations yet.
+    pub(crate) fn afresh(&self) -> FitData {
+        FitData { memo: self.memo.emptied(), corrections: Corrections::default(), ..self.clone() }
+    }
+
+    /// Whether the datum at this place is of both directions at once.
+    pub(crate) fn is_of_both(&self, place: usize) -> bool {
+        self.data[place].is_of_both()
+    }
+
     /// The same fit to these figures instead; without those that the platform does not support.
     pub(crate) fn asked(&self, rows: &[Row]) -> Option<FitData> {
         let target = opened(&self.platform, &self.memo.cancel).ok()?;

@@ -17,7 +17,7 @@ pub(crate) struct Half {
     /// Which of both.
     pub(crate) is_second: bool,
     /// Whether the figure is of the smallest or largest size of its curve. The rest of the curve may not determine it: a time
-    /// that shows at the smallest size only, for example. So it does not count in the choice of a structure.
+    /// that shows at the smallest size only, for example. So the choice of a structure never holds it out.
     pub(crate) is_end: bool,
 }
 

@@ -158,13 +158,13 @@ pub(crate) fn search(problem: &FitData) -> Option<Structure> {
         (best, errors) = (trial, found);
     }
     compared.extend(best.with_other_beats());
-    let chosen = best.contender(errors);
+    let chosen = best.contender(&errors);
     let of_chosen = best.residuals(&best.problem, &best.values).ok()?;
     let mut contenders: Vec<Contender> = Vec::new();
     compared.sort_by(|one, other| mean(&one.1).total_cmp(&mean(&other.1)));
     for (trial, errors) in compared {
         // Two orders of adding mechanisms can give the same structure.
-        let mut contender = trial.contender(errors);
+        let mut contender = trial.contender(&errors);
         contender.is_chosen = (&contender.set, &contender.fitted) == (&chosen.set, &chosen.fitted);
         contender.is_like_chosen = !contender.is_chosen && trial.gives(&of_chosen);
         contender.is_as_likely = !contender.is_chosen && trial.is_as_likely(&best, &of_chosen);
@@ -175,6 +175,7 @@ pub(crate) fn search(problem: &FitData) -> Option<Structure> {
             contenders.push(contender);
         }
     }
+    contenders.sort_by(|one, other| one.mean_percent().total_cmp(&other.mean_percent()));
     let is_cut_short = best.is_at_end();
     Some(Structure { problem: best.problem, values: best.values, contenders, is_cut_short })
 }
@@ -191,7 +192,14 @@ impl Trial {
         own.is_ok_and(|own| own.iter().zip(residuals).all(|(one, other)| (one - other).abs() < SAME_FIGURE))
     }
 
-    fn contender(&self, errors_percent: Vec<f64>) -> Contender {
+    /// With the errors that count.
+    fn contender(&self, errors: &[f64]) -> Contender {
+        let of_halves =
+            |of: fn(&FitData, bool) -> Vec<usize>| [false, true].map(|half| of(&self.problem, half)).concat();
+        let (mut counted, held_out) = (of_halves(FitData::half), of_halves(FitData::inner_half));
+        counted.sort_unstable();
+        let held_out = errors.iter().zip(counted).filter(|(_, place)| held_out.contains(place));
+        let errors_percent = held_out.map(|(error, _)| *error).collect();
         let mut set: Vec<(String, f64)> = Vec::new();
         for (key, value) in self.added.iter().flat_map(|added| &added.set) {
             set.retain(|(other, _)| other != key);
@@ -322,7 +330,7 @@ impl Trial {
         if self.problem.correct_both(&self.facts, &self.values).ok()? {
             self.values = fitted(&self)?;
         }
-        let errors = self.held_out_errors()?;
+        let errors = self.counted_errors()?;
         Some((self, errors))
     }
 
@@ -354,14 +362,14 @@ impl Trial {
         self.clone().judged()
     }
 
-    /// Absolute errors of the held-out figures in percent, without the ends of curves: each half is predicted by a fit to the
-    /// other figures.
-    fn held_out_errors(&self) -> Option<Vec<f64>> {
+    /// Absolute errors of the figures in halves, in percent: each half of the inner sizes is predicted by a fit to the other
+    /// figures. The ends of curves are always fitted, and count with the errors that this fit leaves.
+    fn counted_errors(&self) -> Option<Vec<f64>> {
         let mut errors: Vec<(usize, f64)> = Vec::new();
         for half in [false, true] {
-            let places = self.problem.inner_half(half);
+            let (places, held_out) = (self.problem.half(half), self.problem.inner_half(half));
             let test = self.problem.part(|place| places.contains(&place));
-            let train = self.problem.part(|place| !places.contains(&place));
+            let train = self.problem.part(|place| !held_out.contains(&place));
             let (values, _) = self.fitted_whole(&train, &self.values)?;
             let left = self.residuals(&test, &values).ok()?;
             errors.extend(places.into_iter().zip(left.into_iter().map(|left| 100.0 * (left.exp() - 1.0).abs())));

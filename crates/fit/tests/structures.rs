@@ -199,7 +199,7 @@ fn the_structure_of_nine_in_ten_of_forty_cards_is_right() {
 }
 
 #[test]
-#[ignore = "takes half a minute: make structures"]
+#[ignore = "takes two minutes: make structures"]
 fn reads_and_writes_of_two_real_gpus_are_predicted_between_measured_sizes() {
     // As `lanemark doctor --as-platform` wrote it for the H100; the H200 has the same link, sizes and tags.
     let draft = Draft::parse("gpu-h100.toml", include_str!("drawn/gpu-h100.toml")).unwrap();
@@ -246,6 +246,37 @@ fn a_half_duplex_card_is_fitted_as_such_although_the_file_assumes_full_duplex() 
     assert!(held_out.mean_percent < 2.5 && verdict == Verdict::Predicts, "{held_out:?}");
     let line = filled.draft.text().lines().find(|line| line.starts_with("full_duplex")).unwrap();
     assert!(line.starts_with("full_duplex = { value = false, fitted_to = [\"card.csv: dma_read_latency"), "{line}");
+}
+
+#[test]
+fn figures_of_both_directions_that_nothing_describes_are_left_out_and_the_others_are_predicted() {
+    let mut draw = Draw(SEED);
+    let card = card(4, &Vec::new(), &mut draw);
+    let sizes = [64, 256, 512, 1 << 10, 1 << 12, 1 << 14];
+    let curves = [LATENCIES, (DIRECTIONS[0], &sizes[..]), (DIRECTIONS[1], &sizes[..])];
+    let table = measured(&mut SimulatedMachine::new(&card).unwrap(), &curves, &mut draw, 0.01);
+    let entry = |key: &str| match key {
+        "dma.tags" | "dma.beat_ns" | "dma.write_request_ns" => unknown(key),
+        key => format!("{{ value = {}, source = \"a manual\" }}", card.number(key).unwrap().0),
+    };
+    let text = text(4, &entry).replace("beat_bytes = { value = 32, assumed", "beat_bytes = { value = 32, source");
+    let draft = Draft::parse("card.toml", &text).unwrap();
+    let filled = |both: &str| {
+        let table = Table::parse("card.csv", &format!("{table}{both}")).unwrap();
+        fill_in("card.csv", &Measured::Table(&table), &draft, FillOptions::default()).unwrap()
+    };
+    // A rate that falls to a hundredth while the size grows.
+    let mixed = ["4096,2 GB/s", "8192,0.2 GB/s", "16384,0.02 GB/s"].map(|row| format!("dma_read_write_mix,{row}\n"));
+    let (alone, with_both) = (filled(""), filled(&mixed.concat()));
+    assert!(alone.left_out.is_none());
+    let left_out = with_both.left_out.as_ref().unwrap();
+    let what: Vec<&str> = left_out.residuals.iter().map(|residual| residual.what.as_str()).collect();
+    assert!(what.len() == 3 && what.iter().all(|what| what.starts_with("dma_read_write_mix")), "{what:?}");
+    assert!(left_out.held_out_with_them.mean_percent > 5.0, "{left_out:?}");
+    assert!(left_out.residuals[2].error_percent > 1000.0, "{left_out:?}");
+    // The rest is as if they had not been measured.
+    assert_eq!(with_both.draft.text(), alone.draft.text());
+    assert_eq!((with_both.residuals, with_both.held_out), (alone.residuals, alone.held_out));
 }
 
 #[test]
