@@ -146,6 +146,9 @@ pub fn fill_in(
     if options.cancel.is_some_and(Cancel::is_cancelled) { Err(FillError::Cancelled) } else { filled }
 }
 
+/// Mean error of the held-out figures of single directions, in percent, from which on those of both at once spoil them.
+const SPOILED_PERCENT: f64 = 2.5;
+
 /// Share of the mean error of the held-out figures of single directions below which it is clearly better to leave out those
 /// of both at once.
 const CLEARLY_LESS: f64 = 0.5;
@@ -171,7 +174,7 @@ fn best_filled(
     let names: Vec<&str> = alone.data().collect();
     let of_alone = filled.held_out.iter().filter(|residual| names.contains(&residual.what.as_str())).cloned();
     let Some(held_out_with_them) = Errors::of(&of_alone.collect::<Vec<Residual>>()) else { return Ok(filled) };
-    if names.len() == filled.residuals.len() {
+    if names.len() == filled.residuals.len() || held_out_with_them.mean_percent < SPOILED_PERCENT {
         return Ok(filled);
     }
     let (mut without, problem) = filled_from(name, alone, draft, options)?;
