@@ -88,6 +88,8 @@ class Options(_Variants, total=False):
     device: Union[str, "os.PathLike[str]"]
     #: Memory of another card bound to vfio-pci, `FUNCTION:BAR:FROM..TO`, whose bytes are overwritten.
     peer: str
+    #: Place of the I/O submission queue of an NVMe drive bound to vfio-pci: `host` or `cmb`.
+    nvme_queues: str
     i_own_this_device: bool
     enable: bool
     emulated: bool

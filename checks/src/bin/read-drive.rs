@@ -1,6 +1,6 @@
-//! Reads an NVMe drive through VFIO and prints the bytes: `read-drive ADDRESS FROM COUNT COMMAND_BYTES DEPTH`.
+//! Reads an NVMe drive through VFIO and prints the bytes: `read-drive ADDRESS FROM COUNT COMMAND_BYTES DEPTH [OPTION=VALUE ...]`.
 //!
-//! It reads `COUNT` bytes from the byte `FROM` of the namespace on. Numbers are decimal. An error ends the program with
+//! The option `queues` is that of `lanemark bench --nvme-queues`. It reads `COUNT` bytes from the byte `FROM` of the namespace on. Numbers are decimal. An error ends the program with
 //! status 1. The test guest runs it, and the test compares the bytes with the file behind the drive.
 
 use lanemark_hw::linux_sysfs::System;
@@ -21,10 +21,16 @@ fn main() -> ExitCode {
 }
 
 fn read(words: &[String]) -> Result<(), Box<dyn Error>> {
-    let [address, from, count, command_bytes, depth] = words else {
-        return Err("usage: read-drive ADDRESS FROM COUNT COMMAND_BYTES DEPTH".into());
+    let [address, from, count, command_bytes, depth, more @ ..] = words else {
+        return Err("usage: read-drive ADDRESS FROM COUNT COMMAND_BYTES DEPTH [OPTION=VALUE ...]".into());
     };
-    let options = VfioOptions { is_emulated: true, ..VfioOptions::default() };
+    let mut options = VfioOptions { is_emulated: true, ..VfioOptions::default() };
+    for word in more {
+        match word.split_once('=') {
+            Some(("queues", value)) => options.drive.queues = value.parse()?,
+            _ => return Err(format!("'{word}' is no option").into()),
+        }
+    }
     let mut drive = VfioMachine::open(&System::this(), address.parse()?, &options)?;
     let mut bytes = vec![0; count.parse()?];
     drive.read_drive(from.parse()?, command_bytes.parse()?, depth.parse()?, &mut bytes)?;

@@ -10,14 +10,14 @@ use std::path::Path;
 ///
 /// | address | device |
 /// | --- | --- |
-/// | 00:05.0 | nvme with logical blocks of 512 B: 8 MiB, the file `image` on the outside |
-/// | 00:06.0 | nvme with logical blocks of 4 KiB: 1 MiB, the file `small` on the outside; BAR2 is a controller memory buffer |
-/// | 00:07.0 | nvme without a namespace |
+/// | 00:05.0 | nvme with logical blocks of 512 B: 8 MiB, the file `image` on the outside; its controller memory buffer, in BAR2, has an address of its own (CMBMSC) |
+/// | 00:06.0 | nvme with logical blocks of 4 KiB: 1 MiB, the file `small` on the outside; BAR2 is a controller memory buffer as before NVMe 1.4 |
+/// | 00:07.0 | nvme without a namespace and without a controller memory buffer |
 /// | 00:08.0 | nvme whose logical blocks have metadata, so it cannot be identified |
 const DEVICES: &[&str] = &[
     "-device intel-iommu,intremap=on,caching-mode=on",
     "-drive if=none,id=image,format=raw,file={folder}/image",
-    "-device nvme,addr=0x5,serial=first,drive=image",
+    "-device nvme,addr=0x5,serial=first,drive=image,cmb_size_mb=1",
     "-drive if=none,id=small,format=raw,file={folder}/small",
     "-device nvme,addr=0x6,serial=second,drive=small,logical_block_size=4096,physical_block_size=4096,cmb_size_mb=1,legacy-cmb=on",
     "-device nvme,addr=0x7,serial=third",
@@ -225,6 +225,75 @@ pub fn a_controller_memory_buffer_answers_questions_about_loads_and_stores() {
     let stored = stored.unwrap_or_else(|| panic!("{}", found["skipped"]));
     assert_eq!(stored["bytes"], json!({ "claimed_bytes": 4096, "confirmed_bytes": 4096 }));
     assert!(answers.iter().any(|answer| answer["question"] == "mmio_read_latency"), "{}", found["skipped"]);
+}
+
+pub fn queues_in_a_controller_memory_buffer_read_the_same_bytes() {
+    let mut guest = shared();
+    for (drive, block) in [(DRIVE, 512), (SMALL, 4096)] {
+        let node = if drive == DRIVE { "nvme0n1" } else { "nvme1n1" };
+        guest.expect(&format!("dd if=/dev/{node} of=kernel bs=256k count=1 2>/dev/null"));
+        behind_vfio(&mut guest, drive, |guest| {
+            // 64 and more commands: the queues wrap.
+            for depth in [1, 8, 63] {
+                guest.expect(&format!(
+                    "read-drive {drive} 0 262144 {block} {depth} queues=cmb >read && cmp kernel read"
+                ));
+            }
+            // The same drive with its queues in host memory again.
+            guest.expect(&format!("read-drive {drive} 0 262144 {block} 8 >read && cmp kernel read"));
+        });
+    }
+    assert!(fs::read(guest.file("image")).unwrap() == image(IMAGE), "the drive was written to");
+}
+
+pub fn who_moves_a_command_is_answered_in_both_ways_side_by_side() {
+    let mut guest = shared();
+    let asked = "--nvme-queues cmb --question doorbell_to_completion,dma_write_bandwidth --sizes 4KiB --outstanding 4 --budget 0.5";
+    let (calls, bandwidth) = (asked.replace(" --outstanding 4", ""), asked.replace("doorbell_to_completion,", ""));
+    for (drive, place) in [(DRIVE, "1MiB at BAR2+0x0"), (SMALL, "1MiB at BAR2+0x0")] {
+        let found = record(&mut guest, &format!("--on {drive} {calls}"));
+        let summary = found["targets"][0]["summary"].to_string();
+        let words = format!("I/O submission queue in the controller memory buffer of {place}, mapped as UC");
+        assert!(summary.contains(&words), "{summary}");
+        let answers = found["answers"].as_array().unwrap();
+        for descriptors in ["uc", "fetched"] {
+            let is_this = |answer: &&Value| {
+                answer["question"] == "doorbell_to_completion"
+                    && answer["method"]["completion"] == "flag"
+                    && answer["method"]["descriptors"].to_string().contains(descriptors)
+            };
+            let answer = answers.iter().find(is_this).unwrap_or_else(|| panic!("{descriptors}: {found}"));
+            assert_eq!(answer["bytes"], json!({ "claimed_bytes": 4096, "confirmed_bytes": 4096 }), "{descriptors}");
+        }
+        assert!(found["skipped"].to_string().contains("cannot hold completion queues (CMBSZ.CQS)"), "{found}");
+        let found = record(&mut guest, &format!("--on {drive} {bandwidth}"));
+        let answer = &found["answers"][0];
+        assert_eq!(answer["bytes"]["claimed_bytes"], answer["bytes"]["confirmed_bytes"], "{}", found["skipped"]);
+        assert_eq!(state(&mut guest, drive).1, "nvme", "its driver as before");
+    }
+    let host = record(&mut guest, &format!("--on {DRIVE} --question dma_write_bandwidth --sizes 4KiB --budget 0.2"));
+    assert!(host["targets"][0]["summary"].to_string().contains("I/O queues in host memory"), "{}", host["targets"]);
+}
+
+pub fn queues_in_a_controller_memory_buffer_need_one() {
+    let mut guest = shared();
+    let asked = "--bind vfio-pci --question dma_write_bandwidth --sizes 4KiB --nvme-queues cmb";
+    let said = guest.run(&format!("lanemark bench --on {EMPTY} {asked}"));
+    let words =
+        "0000:00:07.0: the drive has no controller memory buffer (CMBSZ): use another drive, or remove the option";
+    assert!(said.status == 77 && said.stderr.contains(words), "{said:?}");
+    assert_eq!(state(&mut guest, EMPTY).1, "nvme", "its driver as before");
+    let said = guest.run(&format!("lanemark bench --on {DRIVE} --question dma_write_bandwidth --nvme-queues cmb"));
+    assert!(
+        said.status == 2 && said.stderr.contains("--nvme-queues: 0000:00:05.0 is not bound to vfio-pci"),
+        "{said:?}"
+    );
+    let said = guest.expect(&format!("lanemark bench --on {DRIVE} {asked} --dry-run"));
+    for words in
+        ["its first 8 KiB are overwritten by I/O queues", "by a submission queue in the controller memory buffer"]
+    {
+        assert!(said.contains(words), "{words}:\n{said}");
+    }
 }
 
 pub fn a_signal_ends_the_reads_of_a_drive_and_restores_its_driver() {

@@ -7,6 +7,7 @@ use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
 use lanemark_bench::Cores;
 use lanemark_config_space::ConfigWrite;
 use lanemark_fit::Tool;
+use lanemark_hw::QueuePlace;
 use lanemark_hw::linux_sysfs::{Address as FunctionAddress, Range};
 use lanemark_hw::linux_vfio::PeerRange;
 use lanemark_hw::linux_xdma::CardMemory;
@@ -482,6 +483,10 @@ pub struct CardArgs {
     /// FUNCTION:BAR:FROM..TO in whole pages, as 0000:04:00.0:2:0..64KiB; append :storage for a BAR that is not prefetchable
     #[arg(long, value_name = "MEMORY", requires = "device")]
     pub peer: Option<PeerRange>,
+    /// Place of the I/O submission queue of an NVMe drive bound to vfio-pci: host (host memory, from which the drive fetches
+    /// commands) or cmb (its controller memory buffer, which is overwritten) [default: host]
+    #[arg(long, value_name = "PLACE")]
+    pub nvme_queues: Option<QueuePlace>,
     /// Bind the card to this driver for the run, and restore its former driver at the end: vfio-pci, or
     /// lanemark (our kernel module)
     #[arg(long, value_name = "DRIVER", conflicts_with_all = ["repeat", "save_baseline"])]
@@ -511,6 +516,7 @@ impl CardArgs {
             card_memory,
             device,
             peer,
+            nvme_queues,
             bind,
             dry_run,
             i_own_this_device,
@@ -519,7 +525,7 @@ impl CardArgs {
             system_root,
         } = self;
         let names_nothing = bars.is_empty() && card_memory.is_none() && device.is_none() && peer.is_none();
-        let names_nothing = names_nothing && bind.is_none();
+        let names_nothing = names_nothing && nvme_queues.is_none() && bind.is_none();
         names_nothing && !dry_run && !i_own_this_device && !enable && !emulated && system_root.is_none()
     }
 }

@@ -197,7 +197,7 @@ impl Drop for NvmeMachine {
 }
 
 pub(super) const fn limits(namespace: Namespace, most_bytes: u64, queues: Queues, cores: u32) -> DriveLimits {
-    DriveLimits { namespace, most_bytes, depth: queues.depth(), queues, mapped_bytes: MAPPED, cores }
+    DriveLimits { namespace, most_bytes, depth: queues.depth(), queues, cmb: None, mapped_bytes: MAPPED, cores }
 }
 
 pub(super) fn facts(path: &Path, summary: String, limits: DriveLimits, is_emulated: bool) -> Facts {

@@ -6,13 +6,16 @@ use super::host_window::HostWindow;
 use super::registers::Registers;
 use super::transfers::REPORT;
 use super::{Container, VfioDevice, VfioError, VfioInterrupt};
+use crate::drive_options::{DriveOptions, QueuePlace};
 use crate::host_pages::HostPages;
-use crate::linux_sysfs::Device;
+use crate::linux_sysfs::{Attachment, Device, Kind, Range};
 use crate::nvme::{
-    Bar, Command, Controller, ControllerData, DmaMemory, DriveLimits, Namespace, NvmeError, PAGE, Places, QUEUE_BYTES,
-    Queues, ReadQueue, Reads, is_stopped, list_bytes, pointers, registers_end,
+    Bar, Cmb, Command, Controller, ControllerData, DmaMemory, DriveLimits, IoQueues, MappedCmb, Namespace, NvmeError,
+    PAGE, Places, QUEUE_BYTES, Queues, ReadQueue, Reads, is_stopped, list_bytes, pointers, registers_end,
 };
+use lanemark_dma::Region;
 use lanemark_machine::{Confirmed, DmaFacts, MachineError, Samples, Transfer};
+use lanemark_units::{Iova, format_size};
 use rustix::io::Errno;
 use std::path::Path;
 use std::sync::Arc;
@@ -27,6 +30,8 @@ const ADDRESS_BITS: u32 = 64;
 #[derive(Debug)]
 pub(super) struct Drive {
     registers: Registers,
+    /// Its memory buffer, if it is to hold queues.
+    cmb: Option<DriveCmb>,
     data: ControllerData,
     namespace: Option<Namespace>,
     depth: u32,
@@ -35,6 +40,51 @@ pub(super) struct Drive {
     pages: Option<HostPages>,
     /// Whether the controller could not be stopped after an error, so that its DMA may still be going on.
     is_running: bool,
+}
+
+/// The controller memory buffer of a drive, mapped into this process.
+#[derive(Debug)]
+struct DriveCmb {
+    cmb: Cmb,
+    memory: Registers,
+    /// Address of its first byte, for the controller and on the bus.
+    address: u64,
+}
+
+impl DriveCmb {
+    /// Finds the buffer, and maps the pages for queues.
+    fn open(registers: &Registers, device: &Arc<VfioDevice>, sysfs: &Device) -> Result<DriveCmb, String> {
+        let cmb = Cmb::find(registers).map_err(|error| error.to_string())?;
+        let kind = Some(Kind::Registers { may_load: true, may_store: true });
+        let (from, to) = (cmb.offset, cmb.offset.saturating_add(cmb.queue_bytes()));
+        let place = Attachment::place(sysfs, Range { bar: cmb.bar, from, to, kind });
+        let start = place.map_err(|error| error.to_string())?.bar.start.0;
+        let memory = Registers::open(device, sysfs, cmb.bar, from, to).map_err(|error| error.to_string())?;
+        // As Linux does: the controller gets the address of the BAR, which the bus does not use for memory.
+        Ok(DriveCmb { cmb, memory, address: start.saturating_add(from) })
+    }
+
+    const fn mapped(&self) -> MappedCmb<'_, Registers> {
+        MappedCmb { cmb: self.cmb, memory: &self.memory, address: self.address }
+    }
+
+    /// The addresses that the controller takes for the buffer. Before version 1.4, these are all of its BAR.
+    fn region(&self) -> Region {
+        let Cmb { offset, len, .. } = self.cmb;
+        let (first, last) = (self.address - offset, self.address.saturating_add(len - 1));
+        Region { name: "the controller memory buffer", first: Iova(first), last: Iova(last) }
+    }
+
+    /// Place, and which queues it can hold, in words.
+    fn summary(&self) -> String {
+        let Cmb { bar, offset, len, holds_completions } = self.cmb;
+        let completions = if holds_completions { "also completion queues" } else { "no completion queues" };
+        format!(
+            "I/O submission queue in the controller memory buffer of {} at BAR{bar}+{offset:#x}, mapped as UC, which can hold \
+             {completions}",
+            format_size(len)
+        )
+    }
 }
 
 /// The parts of a machine that a run uses.
@@ -77,20 +127,23 @@ impl Drive {
         container: &Arc<Container>,
         sysfs: &Device,
         mapped: u64,
-        interrupted: Option<&AtomicBool>,
+        (options, interrupted): (DriveOptions, Option<&AtomicBool>),
     ) -> Result<Drive, VfioError> {
         let device = container.device();
         let unsupported = |because: String| VfioError::Unsupported { device: device.address(), because };
         let registers = registers(device, sysfs).map_err(unsupported)?;
+        let cmb = (options.queues == QueuePlace::Cmb).then(|| DriveCmb::open(&registers, device, sysfs));
+        let cmb = cmb.transpose().map_err(unsupported)?;
         let mut pages = HostPages::new(mapped + (mapped / 8))
             .map_err(|error| unsupported(format!("no memory for DMA can be allocated: {error}")))?;
         let (page_bytes, mapped_bytes) = (pages.page_bytes(), mapped);
         let identified = {
-            let window = HostWindow::map(container, &mut pages, QUEUE_BYTES, ADDRESS_BITS)
+            let own = cmb.as_ref().map(DriveCmb::region);
+            let window = HostWindow::map(container, &mut pages, QUEUE_BYTES, ADDRESS_BITS, own)
                 .map_err(|error| unsupported(format!("mapping memory for the drive: {error}")))?;
             let master = BusMaster::enable(Arc::clone(device));
             let _master = master.map_err(|error| unsupported(format!("enabling bus mastering: {error}")))?;
-            let identified = identified(&registers, &window, &mut flag(interrupted));
+            let identified = identified(&registers, &window, cmb.as_ref(), &mut flag(interrupted));
             if identified.is_err() && device.can_reset() {
                 // Its DMA must end before the memory is unmapped and reused.
                 let _ = device.reset();
@@ -102,7 +155,7 @@ impl Drive {
             error => unsupported(error.to_string()),
         })?;
         let pages = Some(pages);
-        Ok(Drive { registers, data, namespace, depth, mapped_bytes, page_bytes, pages, is_running: false })
+        Ok(Drive { registers, cmb, data, namespace, depth, mapped_bytes, page_bytes, pages, is_running: false })
     }
 
     /// The first active namespace.
@@ -114,11 +167,13 @@ impl Drive {
     pub(super) fn limits(&self, cores: u32) -> Option<DriveLimits> {
         let most_bytes = DriveLimits::most_bytes(self.data.most_bytes);
         let (depth, mapped_bytes) = (self.depth, self.mapped_bytes);
+        let cmb = self.cmb.as_ref().map(|cmb| cmb.cmb.holds_completions);
         self.namespace.map(|namespace| DriveLimits {
             namespace,
             most_bytes,
             depth,
             queues: Queues::Own,
+            cmb,
             mapped_bytes,
             cores,
         })
@@ -129,13 +184,14 @@ impl Drive {
         self.namespace.map(|_| facts(self.mapped_bytes, self.page_bytes, self.depth))
     }
 
-    /// Model and namespace, in words.
+    /// Model, namespace and place of the queues, in words.
     pub(super) fn summary(&self) -> String {
         let namespace = self.namespace.map_or_else(
             || "no active namespace, so it answers no question about DMA".to_owned(),
             |namespace| namespace.to_string(),
         );
-        format!("{}, {namespace}", self.data)
+        let queues = self.cmb.as_ref().map_or_else(|| "I/O queues in host memory".to_owned(), DriveCmb::summary);
+        format!("{}, {namespace}; {queues}", self.data)
     }
 }
 
@@ -159,11 +215,13 @@ fn registers(device: &Arc<VfioDevice>, sysfs: &Device) -> Result<Registers, Stri
 fn identified(
     registers: &Registers,
     memory: &HostWindow<'_>,
+    cmb: Option<&DriveCmb>,
     check: &mut impl FnMut() -> Result<(), NvmeError>,
 ) -> Result<(ControllerData, Option<Namespace>, u32), NvmeError> {
-    let mut controller = Controller::enable(registers, memory, 0, check)?;
+    let mut controller = Controller::enable(registers, memory, 0, cmb.map(DriveCmb::mapped), check)?;
     let (data, namespace) = controller.identify(check)?;
-    let depth = controller.create_queues(check)?;
+    let queues = if cmb.is_some() { IoQueues::SubmissionsInCmb } else { IoQueues::Host };
+    let depth = controller.create_queues(queues, check)?;
     controller.disable()?;
     Ok((data, namespace, depth))
 }
@@ -264,8 +322,7 @@ impl DriveBench<'_> {
         self.reads.fill(&mut pages);
         let device = Arc::clone(self.container.device());
         let confirmed = {
-            let mapped = HostWindow::map(self.container, &mut pages, layout.len, ADDRESS_BITS);
-            let window = mapped.map_err(|error| self.os("mapping memory for DMA", std::io::Error::other(error)))?;
+            let window = self.mapped(&mut pages, layout)?;
             let done = self.measured(layout, &window, samples);
             if done.is_err() {
                 // A read may still be going on: it must end before its memory is unmapped and reused.
@@ -309,8 +366,7 @@ impl DriveBench<'_> {
             return Err(self.device_error(what));
         }
         let mut pages = HostPages::new(layout.len).map_err(|error| self.os("allocating memory", error.into()))?;
-        let window = HostWindow::map(self.container, &mut pages, layout.len, ADDRESS_BITS)
-            .map_err(|error| self.os("mapping memory for DMA", std::io::Error::other(error)))?;
+        let window = self.mapped(&mut pages, layout)?;
         let master = BusMaster::enable(Arc::clone(self.container.device()));
         let _master = master.map_err(|error| self.os("enabling bus mastering", error))?;
         let mut queue = self.queue(layout, &window)?;
@@ -325,13 +381,21 @@ impl DriveBench<'_> {
         Ok(())
     }
 
+    /// Maps the memory of a run for the drive.
+    fn mapped<'a>(&self, pages: &'a mut HostPages, layout: Layout) -> Result<HostWindow<'a>, MachineError> {
+        let own = self.drive.cmb.as_ref().map(DriveCmb::region);
+        HostWindow::map(self.container, pages, layout.len, ADDRESS_BITS, own)
+            .map_err(|error| self.os("mapping memory for DMA", std::io::Error::other(error)))
+    }
+
     /// Enables the controller, and creates its queues.
     fn queue<'a>(&'a self, layout: Layout, window: &'a HostWindow<'a>) -> Result<OwnQueue<'a>, MachineError> {
         let failed = |error: NvmeError| self.reads.failed((error, ""), self.reads.plan.timeout);
         let registers = &self.drive.registers;
         let mut check = flag(Some(self.reads.interrupted));
-        let mut controller = Controller::enable(registers, window, layout.queues, &mut check).map_err(failed)?;
-        controller.create_queues(&mut check).map_err(failed)?;
+        let cmb = self.drive.cmb.as_ref().map(DriveCmb::mapped);
+        let mut controller = Controller::enable(registers, window, layout.queues, cmb, &mut check).map_err(failed)?;
+        controller.create_queues(self.reads.asked.queues, &mut check).map_err(failed)?;
         Ok(OwnQueue {
             controller,
             window,

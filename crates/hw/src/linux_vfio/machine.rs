@@ -8,6 +8,7 @@ use super::host_window::HostWindow;
 use super::peer::Peer;
 use super::transfers::Bench;
 use super::{Container, Iommu, PeerRange, VfioError, VfioInterrupt, VfioOptions};
+use crate::drive_options::DriveOptions;
 use crate::host_pages::HostPages;
 use crate::linux_sysfs::{Address, Attachment, BarFiles, CardMachine, Mapping, System};
 use crate::map_unmap::{mapper_by, refused};
@@ -118,11 +119,14 @@ impl VfioMachine {
         let engine =
             options.file.map(|file| DmaEngine::open(&container, &attachment, file, timer)).transpose()?.flatten();
         let is_drive = options.is_drive(system, device);
-        let open_drive = || Drive::open(&container, &attachment.device, MAPPED, options.interrupted);
+        let how = (options.drive, options.interrupted);
+        let open_drive = || Drive::open(&container, &attachment.device, MAPPED, how);
         // A drive that cannot be identified still maps memory, and has BARs.
         let (drive, unidentified) = match is_drive.then(open_drive).transpose() {
             Ok(drive) => (drive, None),
             Err(VfioError::Interrupted) => return Err(VfioError::Interrupted),
+            // An option that cannot be followed is not left aside.
+            Err(error) if options.drive.given().is_some() => return Err(error),
             Err(error) => (None, Some(error.to_string())),
         };
         let has_ranges = !attachment.places.is_empty();
@@ -257,7 +261,7 @@ impl VfioMachine {
     /// The reads of a drive that a plan asks for; `None` for other work, and without a drive that has a namespace.
     fn reads(&self, plan: &Plan) -> Option<Result<DrivePlan, Refusal>> {
         if let Some(because) = &self.unidentified {
-            let any = DriveLimits::unidentified(MAPPED, self.facts.cores);
+            let any = DriveLimits::unidentified(DriveOptions::default(), MAPPED, self.facts.cores);
             let refused = || Refusal::new("reads of the drive", format!("it could not be identified: {because}"));
             return reads_of(plan, &any).map(|asked| asked.and_then(|_| Err(refused())));
         }

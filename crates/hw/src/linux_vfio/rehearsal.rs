@@ -79,7 +79,8 @@ impl VfioRehearsal {
         if let Some(ranges) = &ranges {
             facts = Facts { tables: facts.tables, ..ranges.facts().clone() };
         }
-        let drive = options.is_drive(system, device).then(|| DriveLimits::unidentified(MAPPED, facts.cores));
+        let drive =
+            options.is_drive(system, device).then(|| DriveLimits::unidentified(options.drive, MAPPED, facts.cores));
         let dma = engine.map(|_| DmaFacts::of_register_engine(MAPPED, 4096));
         facts.dma = dma.or_else(|| drive.map(|limits| drive::facts(MAPPED, 4096, limits.depth)));
         let peer = options.peer.filter(|_| engine.is_some());
@@ -137,6 +138,14 @@ impl VfioRehearsal {
 fn drive_summary(limits: DriveLimits) -> Vec<String> {
     let host = "host memory: at most {} at once, in pages of 2 MiB if the system has reserved them, else of 4 KiB; mapped while the \
                 drive is identified and while a plan runs";
+    let queues = match limits.cmb {
+        None => "I/O queues in host memory",
+        Some(_) => {
+            "controller memory buffer, where CMBLOC and CMBSZ say (loaded; CMBMSC is stored): its first 8 KiB are overwritten by I/O \
+             queues; the run is refused if the drive has none that can hold submission queues, and completions are there only if \
+             the drive permits it"
+        }
+    };
     vec![
         format!(
             "NVMe drive, registers in BAR{}: CAP and CSTS (loaded), CC, AQA, ASQ, ACQ and the doorbells of two queue pairs (stored)",
@@ -150,6 +159,7 @@ fn drive_summary(limits: DriveLimits) -> Vec<String> {
              do not fit are refused then; at most {} outstanding commands",
             limits.depth
         ),
+        queues.to_owned(),
         host.replacen("{}", &format_size(limits.mapped_bytes), 1),
         "bus mastering: on while the drive is identified and while a plan runs, and off afterwards".to_owned(),
     ]

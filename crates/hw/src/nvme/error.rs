@@ -20,6 +20,9 @@ pub(crate) enum NvmeError {
     /// A property that this code does not handle.
     #[error("{0}: use another drive")]
     Unsupported(&'static str),
+    /// A property that an option needs.
+    #[error("{0}: use another drive, or remove the option")]
+    NoOption(&'static str),
     /// A command failed.
     #[error(
         "the drive refused the command {command}: {status}; see its error log, under the kernel's driver: nvme error-log"

@@ -69,11 +69,24 @@ struct Queue {
     completed: u64,
 }
 
+/// Memory buffer of the fake controller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum FakeCmb {
+    None,
+    /// Without CMBMSC: its addresses are those of the BAR.
+    Legacy,
+    /// CMBLOC and CMBSZ are 0 until CMBMSC.CRE is set.
+    Hidden,
+    /// As `Hidden`, and refuses every address.
+    RefusesItsAddress,
+}
+
 /// The fake controller.
 #[derive(Debug)]
 pub(super) struct Fake<'a> {
     memory: &'a FakeMemory,
     fault: Fault,
+    cmb: FakeCmb,
     registers: RefCell<Vec<u8>>,
     queues: RefCell<[Queue; 2]>,
     waiting: RefCell<Vec<[u64; 8]>>,
@@ -86,19 +99,84 @@ impl<'a> Fake<'a> {
     /// CAP: 64 entries, 500 ms, the NVM command set.
     const CAP: u64 = 1 << 37 | 1 << 24 | 63;
 
+    /// Offset of the memory buffer in its BAR, which is that of the registers, and its size.
+    pub(super) const CMB: u64 = 0x2000;
+    const CMB_BYTES: u64 = 0x2000;
+    /// Address of the BAR.
+    pub(super) const BAR: u64 = 0xfe00_0000;
+
     pub(super) fn new(memory: &'a FakeMemory, fault: Fault) -> Fake<'a> {
-        let mut registers = vec![if fault == Fault::Gone { 0xff } else { 0 }; 0x1010];
+        Fake::with_cmb(memory, fault, FakeCmb::None)
+    }
+
+    pub(super) fn with_cmb(memory: &'a FakeMemory, fault: Fault, cmb: FakeCmb) -> Fake<'a> {
+        let end = (Fake::CMB + Fake::CMB_BYTES) as usize;
+        let mut registers = vec![if fault == Fault::Gone { 0xff } else { 0 }; end];
         if fault != Fault::Gone {
-            registers[..8].copy_from_slice(&Fake::CAP.to_le_bytes());
+            let has_control = u64::from(matches!(cmb, FakeCmb::Hidden | FakeCmb::RefusesItsAddress));
+            registers[..8].copy_from_slice(&(Fake::CAP | has_control << 57).to_le_bytes());
         }
-        Fake {
+        // What was there before: a queue must be cleared.
+        registers[Fake::CMB as usize..].fill(0xff);
+        let fake = Fake {
             memory,
             fault,
+            cmb,
             registers: RefCell::new(registers),
             queues: RefCell::default(),
             waiting: RefCell::default(),
             most_outstanding: Cell::new(0),
             reads: Cell::new(0),
+        };
+        fake.show_cmb(cmb == FakeCmb::Legacy);
+        fake
+    }
+
+    /// Makes CMBLOC and CMBSZ readable, or not: two units of 4 KiB at the third one, for all queues.
+    fn show_cmb(&self, is_shown: bool) {
+        if self.fault != Fault::Gone {
+            self.set(0x38, if is_shown { 2 << 12 } else { 0 });
+            self.set(0x3c, if is_shown { 2 << 12 | 3 } else { 0 });
+        }
+    }
+
+    /// Whether CMBMSC is 0, as after a reset.
+    pub(super) fn has_no_cmb_address(&self) -> bool {
+        self.register(0x50) == 0 && self.register(0x54) == 0
+    }
+
+    /// Offset in the BAR of an address that the controller recognises as that of its memory buffer.
+    fn in_cmb(&self, address: u64) -> Option<usize> {
+        let start = match self.cmb {
+            FakeCmb::None => return None,
+            FakeCmb::Legacy => Fake::BAR + Fake::CMB,
+            FakeCmb::Hidden | FakeCmb::RefusesItsAddress => {
+                let control = self.register(0x50) | self.register(0x54) << 32;
+                (control & 2 != 0).then_some(control & !0xfff)?
+            }
+        };
+        let offset = address.checked_sub(start).filter(|offset| *offset < Fake::CMB_BYTES)?;
+        Some((Fake::CMB + offset) as usize)
+    }
+
+    fn word_at(&self, address: u64) -> u64 {
+        match self.in_cmb(address) {
+            Some(at) => self.word_at_offset(at),
+            None => self.memory.load(address - FakeMemory::IOVA),
+        }
+    }
+
+    fn word_at_offset(&self, at: usize) -> u64 {
+        self.register(at) | self.register(at + 4) << 32
+    }
+
+    fn put_word_at(&self, address: u64, value: u64) {
+        match self.in_cmb(address) {
+            Some(at) => {
+                self.set(at, value & 0xffff_ffff);
+                self.set(at + 4, value >> 32);
+            }
+            None => self.memory.store(address - FakeMemory::IOVA, value),
         }
     }
 
@@ -134,9 +212,9 @@ impl<'a> Fake<'a> {
             if queue.head == queue.tail {
                 break;
             }
-            let at = queue.submissions + queue.head * SUBMISSION - FakeMemory::IOVA;
+            let at = queue.submissions + queue.head * SUBMISSION;
             queue.head = (queue.head + 1) % queue.entries;
-            let command = std::array::from_fn(|n| self.memory.load(at + 8 * n as u64));
+            let command = std::array::from_fn(|n| self.word_at(at + 8 * n as u64));
             self.waiting.borrow_mut().push(command);
         }
         let waiting = self.waiting.borrow().len() as u32;
@@ -155,10 +233,10 @@ impl<'a> Fake<'a> {
         let mut queues = self.queues.borrow_mut();
         let queue = &mut queues[number];
         let phase = u64::from((queue.completed / queue.entries).is_multiple_of(2));
-        let at = queue.completions + queue.completed % queue.entries * COMPLETION - FakeMemory::IOVA;
+        let at = queue.completions + queue.completed % queue.entries * COMPLETION;
         queue.completed += 1;
         let id = if self.fault == Fault::WrongIdentifier { 9 } else { command[0] >> 16 & 0xffff };
-        self.memory.store(at + 8, (status << 17 | phase << 16 | id) << 32 | queue.head);
+        self.put_word_at(at + 8, (status << 17 | phase << 16 | id) << 32 | queue.head);
     }
 
     fn admin(&self, command: &[u64; 8]) -> u64 {
@@ -213,14 +291,29 @@ impl<'a> Fake<'a> {
 
 impl Bar for Fake<'_> {
     fn load(&self, offset: u64, width: u8) -> Result<u64, Errno> {
+        if offset >= Fake::CMB {
+            assert_eq!(width, 8);
+            return Ok(self.word_at_offset(offset as usize));
+        }
         assert_eq!(width, 4);
         Ok(self.register(offset as usize))
     }
 
     fn store(&self, offset: u64, width: u8, value: u64) -> Result<(), Errno> {
+        if offset >= Fake::CMB {
+            assert_eq!(width, 8);
+            self.set(offset as usize, value & 0xffff_ffff);
+            self.set(offset as usize + 4, value >> 32);
+            return Ok(());
+        }
         assert_eq!(width, 4);
         self.set(offset as usize, value);
         match offset {
+            // It takes effect with its lower part.
+            0x50 if self.cmb != FakeCmb::None => {
+                self.show_cmb(value & 1 == 1);
+                self.set(0x58, u64::from(self.cmb == FakeCmb::RefusesItsAddress && value & 2 != 0));
+            }
             0x14 if value & 1 == 1 => {
                 let address = |at| self.register(at) | self.register(at + 4) << 32;
                 let entries = (self.register(0x24) & 0xfff) + 1;

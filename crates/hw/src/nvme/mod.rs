@@ -17,7 +17,8 @@
 //! | `register` | the register table and the fields of CAP, CC and CSTS |
 //! | `command` | the commands as submission queue entries |
 //! | `status` | the status of a completion, by name |
-//! | `queue` | a pair of a submission and a completion queue |
+//! | `queue` | a pair of a submission and a completion queue, in host memory or in the controller memory buffer |
+//! | `cmb` | the controller memory buffer |
 //! | `prp` | data pointers: PRP entries and lists |
 //! | `identify` | the data of Identify |
 //! | `controller` | [`Controller`] |
@@ -27,6 +28,7 @@
 //!
 //! Verified on: QEMU's `nvme` under Linux 6.1 (`checks/guest`). Not yet verified on a real drive.
 
+mod cmb;
 mod command;
 mod controller;
 mod error;
@@ -41,8 +43,9 @@ mod reads;
 mod register;
 mod status;
 
+pub(crate) use cmb::{Cmb, MappedCmb};
 pub(crate) use command::Command;
-pub(crate) use controller::{Controller, QUEUE_BYTES, is_stopped};
+pub(crate) use controller::{Controller, IoQueues, QUEUE_BYTES, is_stopped};
 pub(crate) use error::NvmeError;
 pub(crate) use identify::{ControllerData, Namespace};
 pub(crate) use memory::{Bar, DmaMemory, PAGE};
