@@ -1,6 +1,6 @@
 //! Reads an NVMe drive through VFIO and prints the bytes: `read-drive ADDRESS FROM COUNT COMMAND_BYTES DEPTH [OPTION=VALUE ...]`.
 //!
-//! The option `queues` is that of `lanemark bench --nvme-queues`. It reads `COUNT` bytes from the byte `FROM` of the namespace on. Numbers are decimal. An error ends the program with
+//! The options `queues`, `data` and `completions` are those of `lanemark bench --nvme-queues` and so on. It reads `COUNT` bytes from the byte `FROM` of the namespace on. Numbers are decimal. An error ends the program with
 //! status 1. The test guest runs it, and the test compares the bytes with the file behind the drive.
 
 use lanemark_hw::linux_sysfs::System;
@@ -28,6 +28,8 @@ fn read(words: &[String]) -> Result<(), Box<dyn Error>> {
     for word in more {
         match word.split_once('=') {
             Some(("queues", value)) => options.drive.queues = value.parse()?,
+            Some(("data", value)) => options.drive.data = value.parse()?,
+            Some(("completions", value)) => options.drive.completions = value.parse()?,
             _ => return Err(format!("'{word}' is no option").into()),
         }
     }

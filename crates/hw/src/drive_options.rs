@@ -8,14 +8,23 @@ use std::str::FromStr;
 pub struct DriveOptions {
     /// Place of the I/O submission queue.
     pub queues: QueuePlace,
+    /// Description of the host memory of a command.
+    pub data: DataPointers,
+    /// How a core sees completions of transfers that no core waits for one by one.
+    pub completions: CompletionBy,
 }
 
 impl DriveOptions {
     /// The name of the first option that is not the default, as the field of a request; `None` if all are.
     #[must_use]
     pub fn given(&self) -> Option<&'static str> {
-        let DriveOptions { queues } = *self;
-        (queues != QueuePlace::default()).then_some("nvme_queues")
+        let DriveOptions { queues, data, completions } = *self;
+        let given = [
+            (queues != QueuePlace::default(), "nvme_queues"),
+            (data != DataPointers::default(), "nvme_data"),
+            (completions != CompletionBy::default(), "nvme_completions"),
+        ];
+        given.into_iter().find(|(is_given, _)| *is_given).map(|(_, field)| field)
     }
 }
 
@@ -39,6 +48,67 @@ impl QueuePlace {
         match self {
             QueuePlace::Host => "host",
             QueuePlace::Cmb => "cmb",
+        }
+    }
+}
+
+/// Description of the host memory of a command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum DataPointers {
+    /// PRP entries: of more than two pages, a list that the drive fetches.
+    #[default]
+    Prp,
+    /// One SGL descriptor within the command: nothing else is fetched.
+    Sgl,
+    /// An SGL descriptor for each page, in segments that the drive fetches, as for scattered memory.
+    SglList,
+}
+
+impl DataPointers {
+    /// All descriptions, in the order shown to users.
+    pub const ALL: [DataPointers; 3] = [DataPointers::Prp, DataPointers::Sgl, DataPointers::SglList];
+
+    /// Name in options.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            DataPointers::Prp => "prp",
+            DataPointers::Sgl => "sgl",
+            DataPointers::SglList => "sgl-list",
+        }
+    }
+
+    /// In words, for summaries.
+    #[must_use]
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            DataPointers::Prp => "data by PRP entries",
+            DataPointers::Sgl => "data by one SGL descriptor",
+            DataPointers::SglList => "data by an SGL descriptor for each page",
+        }
+    }
+}
+
+/// How a core sees completions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum CompletionBy {
+    /// It polls the completion queue.
+    #[default]
+    Polling,
+    /// It sleeps until an interrupt, MSI-X or else MSI.
+    Interrupt,
+}
+
+impl CompletionBy {
+    /// Both, in the order shown to users.
+    pub const ALL: [CompletionBy; 2] = [CompletionBy::Polling, CompletionBy::Interrupt];
+
+    /// Name in options.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            CompletionBy::Polling => "polling",
+            CompletionBy::Interrupt => "interrupt",
         }
     }
 }
@@ -77,6 +147,8 @@ macro_rules! by_name {
 }
 
 by_name!(QueuePlace, "a place of queues");
+by_name!(DataPointers, "a kind of data pointers");
+by_name!(CompletionBy, "a way to see completions");
 
 #[cfg(test)]
 mod tests {
@@ -87,6 +159,12 @@ mod tests {
         for place in QueuePlace::ALL {
             assert_eq!(place.to_string().parse(), Ok(place));
         }
+        for data in DataPointers::ALL {
+            assert_eq!(data.to_string().parse(), Ok(data));
+        }
+        for by in CompletionBy::ALL {
+            assert_eq!(by.to_string().parse(), Ok(by));
+        }
         let error = "CMB".parse::<QueuePlace>().unwrap_err().to_string();
         assert_eq!(error, "'CMB' is not a place of queues: use one of host, cmb");
     }
@@ -94,6 +172,9 @@ mod tests {
     #[test]
     fn only_options_other_than_the_default_are_given() {
         assert_eq!(DriveOptions::default().given(), None);
-        assert_eq!(DriveOptions { queues: QueuePlace::Cmb }.given(), Some("nvme_queues"));
+        let usual = DriveOptions::default();
+        assert_eq!(DriveOptions { queues: QueuePlace::Cmb, ..usual }.given(), Some("nvme_queues"));
+        assert_eq!(DriveOptions { data: DataPointers::Sgl, ..usual }.given(), Some("nvme_data"));
+        assert_eq!(DriveOptions { completions: CompletionBy::Interrupt, ..usual }.given(), Some("nvme_completions"));
     }
 }

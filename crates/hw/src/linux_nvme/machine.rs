@@ -197,13 +197,19 @@ impl Drop for NvmeMachine {
 }
 
 pub(super) const fn limits(namespace: Namespace, most_bytes: u64, queues: Queues, cores: u32) -> DriveLimits {
-    DriveLimits { namespace, most_bytes, depth: queues.depth(), queues, cmb: None, mapped_bytes: MAPPED, cores }
+    let (depth, cmb, interrupts, by_interrupt) = (queues.depth(), None, false, false);
+    DriveLimits { namespace, most_bytes, depth, queues, cmb, interrupts, by_interrupt, mapped_bytes: MAPPED, cores }
 }
 
 pub(super) fn facts(path: &Path, summary: String, limits: DriveLimits, is_emulated: bool) -> Facts {
     // The kernel maps the memory of each command anew, so a window has no pages in an IOTLB.
-    let dma =
-        DmaFacts { tags: limits.depth, has_flag: true, page_bytes: None, ..DmaFacts::of_register_engine(MAPPED, PAGE) };
+    let dma = DmaFacts {
+        tags: limits.depth,
+        has_flag: true,
+        fetches_only: true,
+        page_bytes: None,
+        ..DmaFacts::of_register_engine(MAPPED, PAGE)
+    };
     Facts {
         name: format!("nvme:{}", path.display()),
         summary,

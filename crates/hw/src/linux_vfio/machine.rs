@@ -148,7 +148,7 @@ impl VfioMachine {
             with_peer(&mut facts, peer);
         }
         if let Some(because) = &unidentified {
-            facts.dma = Some(drive::facts(MAPPED, PAGE as u64, 1));
+            facts.dma = Some(drive::facts((MAPPED, PAGE as u64), 1, false));
             facts.summary = format!("NVMe drive that could not be identified ({because}); {}", facts.summary);
         }
         if let Some(drive) = &drive {
@@ -214,12 +214,15 @@ impl VfioMachine {
     ) -> Result<(), MachineError> {
         self.check_device()?;
         let plan = whole(command_bytes, bytes.len() as u64, depth);
-        let asked = self.reads(&plan).unwrap_or_else(|| {
-            Err(Refusal::new("a read of a drive", "it is no NVMe drive, or has no active namespace"))
-        });
-        let asked = asked.map_err(|refusal| refusal.into_error(&self.facts))?;
+        let asked = self.asked_of_drive(&plan)?;
         self.runs += 1;
         self.with_drive(&plan, asked, |bench| bench.read(from, bytes))
+    }
+
+    /// The reads of the drive that a plan asks for.
+    fn asked_of_drive(&self, plan: &Plan) -> Result<DrivePlan, MachineError> {
+        let asked = self.reads(plan).unwrap_or_else(|| Err(no_drive()));
+        asked.map_err(|refusal| refusal.into_error(&self.facts))
     }
 
     /// Limits of plans; an ioctl takes microseconds.
@@ -471,6 +474,11 @@ impl DmaEngine {
     fn facts(&self) -> DmaFacts {
         DmaFacts::of_register_engine(self.mapped_bytes, self.page_bytes)
     }
+}
+
+/// The refusal of reads by a device without a namespace.
+fn no_drive() -> Refusal {
+    Refusal::new("a read of a drive", "it is no NVMe drive, or has no active namespace")
 }
 
 /// Adds another device with memory for transfers.

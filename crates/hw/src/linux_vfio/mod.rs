@@ -32,7 +32,7 @@
 //! | `error` | errors, each with a remedy |
 //!
 //! Verified on: QEMU's `intel-iommu`, `edu`, `ivshmem` and `nvme` under Linux 6.1, and its `virtio-iommu` under Linux 6.12
-//! (`checks/guest`). Not yet verified on a real IOMMU. MSI-X, and registers by system calls, have not been run.
+//! (`checks/guest`). Not yet verified on a real IOMMU. MSI by a drive, and registers by system calls, have not been run.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod bars;

@@ -4,7 +4,7 @@ use super::cmb::MappedCmb;
 use super::command::Command;
 use super::error::NvmeError;
 use super::identify::{ControllerData, Namespace, first_active};
-use super::memory::{Bar, DmaMemory, PAGE};
+use super::memory::{Bar, DmaMemory, Interrupt, PAGE};
 use super::queue::{ENTRIES, Place, QueueMemory, QueuePair};
 use super::register::{self, ACQ, AQA, ASQ, CAP, CC, CSTS, Capabilities, ENABLE, FATAL, READY};
 use std::time::{Duration, Instant};
@@ -36,8 +36,8 @@ pub(crate) struct Controller<'a, B: Bar, M: DmaMemory> {
     /// Offset of the memory for queues.
     at: u64,
     capabilities: Capabilities,
-    admin: QueuePair,
-    io: Option<QueuePair>,
+    admin: QueuePair<'a>,
+    io: Option<QueuePair<'a>>,
     is_enabled: bool,
     /// Whether it recognises the addresses of its memory buffer.
     has_cmb: bool,
@@ -52,6 +52,14 @@ pub(crate) enum IoQueues {
     SubmissionsInCmb,
     /// Both.
     InCmb,
+}
+
+/// The interrupt after completions of the I/O queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IoInterrupt<'a> {
+    /// Its vector. That of the admin queue is 0, and may be the same.
+    pub(crate) vector: u16,
+    pub(crate) event: &'a dyn Interrupt,
 }
 
 impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
@@ -78,7 +86,7 @@ impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
             return Err(NvmeError::Unsupported("the controller has no pages of 4 KiB (CAP.MPSMIN)"));
         }
         let places = ADMIN.map(|page| Place::Host(at + page));
-        let admin = QueuePair::new(0, entries(capabilities), places, capabilities);
+        let admin = QueuePair::new(0, entries(capabilities), places, capabilities, None);
         let queues = QueueMemory { host: memory, cmb };
         let (io, is_enabled, has_cmb) = (None, false, false);
         let mut controller = Controller { bar, memory: queues, at, capabilities, admin, io, is_enabled, has_cmb };
@@ -180,13 +188,14 @@ impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
         Ok((controller, Some(Namespace::readable(id, &self.data())?)))
     }
 
-    /// Creates the I/O queue pair; returns its depth.
+    /// Creates the I/O queue pair; returns its depth. Without an interrupt, completions are polled.
     ///
     /// # Errors
     /// [`NvmeError`] of a command, of a memory buffer that is absent or refused, and of `check`.
     pub(crate) fn create_queues(
         &mut self,
         queues: IoQueues,
+        interrupt: Option<IoInterrupt<'a>>,
         check: &mut impl FnMut() -> Result<(), NvmeError>,
     ) -> Result<u32, NvmeError> {
         let entries = entries(self.capabilities);
@@ -202,9 +211,11 @@ impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
         }
         let [submissions, completions] = places.map(|place| self.memory.address(place));
         let (submissions, completions) = (submissions?, completions?);
-        self.admin(&Command::create_completions(QUEUE, entries, completions), check)?;
+        let vector = interrupt.map(|interrupt| interrupt.vector);
+        self.admin(&Command::create_completions(QUEUE, entries, completions, vector), check)?;
         self.admin(&Command::create_submissions(QUEUE, entries, submissions), check)?;
-        let io = self.io.insert(QueuePair::new(QUEUE, entries, places, self.capabilities));
+        let event = interrupt.map(|interrupt| interrupt.event);
+        let io = self.io.insert(QueuePair::new(QUEUE, entries, places, self.capabilities, event));
         Ok(io.depth())
     }
 
@@ -280,9 +291,10 @@ fn entries(capabilities: Capabilities) -> u16 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::{Fake, FakeCmb, FakeMemory, Fault};
-    use super::super::{Cmb, list_bytes, pointers};
+    use super::super::fake::{Bell, Fake, FakeCmb, FakeMemory, Fault};
+    use super::super::{Cmb, DataPointer, list_bytes};
     use super::*;
+    use crate::drive_options::DataPointers;
 
     /// Offsets of the queues, of a list and of data in the memory.
     const QUEUES: u64 = 0;
@@ -290,12 +302,17 @@ mod tests {
     const PLACE: u64 = QUEUE_BYTES + PAGE;
 
     fn memory() -> FakeMemory {
-        FakeMemory::new(PLACE + (64 << 10))
+        FakeMemory::new(PLACE + (64 << 10) + PAGE)
     }
 
     #[allow(clippy::unnecessary_wraps)] // The signature of a check.
     fn always() -> Result<(), NvmeError> {
         Ok(())
+    }
+
+    /// The data pointer of `bytes` bytes at the place for data.
+    fn pointer(memory: &FakeMemory, bytes: u64) -> DataPointer {
+        DataPointer::of(DataPointers::Prp, memory, PLACE, bytes, LIST)
     }
 
     fn never() -> Result<(), NvmeError> {
@@ -311,13 +328,17 @@ mod tests {
         assert_eq!((data.model.as_str(), data.most_bytes), ("FAKE", Some(512 << 10)));
         let namespace = namespace.unwrap();
         assert_eq!((namespace.id, namespace.blocks, namespace.block_bytes), (5, Fake::BLOCKS, 512));
-        assert_eq!(controller.create_queues(IoQueues::Host, &mut always).unwrap(), 63);
-        for bytes in [512, 4096, 8192, 12288, 64 << 10] {
-            assert!(list_bytes(bytes) <= PAGE);
-            let to = pointers(&memory, PLACE, bytes, LIST);
-            let mut once = Some(Command::read(namespace.id, 3, (bytes / 512) as u32, to));
-            controller.run(1, || once.take(), &mut never).unwrap();
-            assert_eq!(memory.bytes(PLACE, bytes), Fake::image(3 * 512, bytes), "{bytes}");
+        assert_eq!(controller.create_queues(IoQueues::Host, None, &mut always).unwrap(), 63);
+        for by in DataPointers::ALL {
+            for (first, bytes) in [(3, 512), (4, 4096), (5, 8192), (6, 12288), (7, 64 << 10)] {
+                assert!(list_bytes(by, bytes) <= PAGE);
+                for at in [PLACE, PLACE + 512] {
+                    let to = DataPointer::of(by, &memory, at, bytes, LIST);
+                    let mut once = Some(Command::read(namespace.id, first, (bytes / 512) as u32, to));
+                    controller.run(1, || once.take(), &mut never).unwrap();
+                    assert_eq!(memory.bytes(at, bytes), Fake::image(first * 512, bytes), "{by} {bytes} at {at}");
+                }
+            }
         }
         controller.disable().unwrap();
         assert!(!fake.is_enabled());
@@ -330,14 +351,44 @@ mod tests {
             // Completions come when the controller has this many commands, and in reverse order.
             let fake = Fake::new(&memory, Fault::Batches(depth));
             let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
-            controller.create_queues(IoQueues::Host, &mut always).unwrap();
+            controller.create_queues(IoQueues::Host, None, &mut always).unwrap();
             let mut reads = (0..200 * u64::from(depth)).map(|n| {
-                let to = pointers(&memory, PLACE, 512, LIST);
+                let to = pointer(&memory, 512);
                 Command::read(5, n % Fake::BLOCKS, 1, to)
             });
             controller.run(depth, || reads.next(), &mut never).unwrap();
             assert_eq!((fake.reads(), fake.most_outstanding()), (200 * u64::from(depth), depth));
         }
+    }
+
+    #[test]
+    fn completions_by_interrupt_are_all_taken_although_interrupts_merge() {
+        for depth in [1, 2, 8] {
+            let memory = memory();
+            let fake = Fake::new(&memory, Fault::Batches(depth));
+            let event = Bell::new(&fake);
+            let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
+            let interrupt = Some(IoInterrupt { vector: 0, event: &event });
+            controller.create_queues(IoQueues::Host, interrupt, &mut always).unwrap();
+            let mut reads = (0..200 * u64::from(depth)).map(|n| Command::read(5, n % 16, 1, pointer(&memory, 512)));
+            controller.run(depth, || reads.next(), &mut never).unwrap();
+            assert_eq!((fake.reads(), fake.most_outstanding()), (200 * u64::from(depth), depth));
+            // Each wait takes all completions of a batch.
+            assert_eq!(event.arrived(), 200, "depth {depth}");
+        }
+    }
+
+    #[test]
+    fn an_interrupt_that_never_comes_is_named_with_its_command() {
+        let memory = memory();
+        let fake = Fake::new(&memory, Fault::NoInterrupt);
+        let event = Bell::new(&fake);
+        let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
+        let interrupt = Some(IoInterrupt { vector: 0, event: &event });
+        controller.create_queues(IoQueues::Host, interrupt, &mut always).unwrap();
+        let mut once = Some(Command::flush(5));
+        let said = controller.run(1, || once.take(), &mut never).unwrap_err();
+        assert_eq!(said, NvmeError::NoInterrupt { command: "Flush" });
     }
 
     #[test]
@@ -353,8 +404,8 @@ mod tests {
             assert_eq!((cmb.bar, cmb.offset, cmb.holds_completions), (0, Fake::CMB, true));
             let mapped = MappedCmb { cmb, memory: &fake, address: Fake::BAR + Fake::CMB };
             let mut controller = Controller::enable(&fake, &memory, QUEUES, Some(mapped), &mut always).unwrap();
-            assert_eq!(controller.create_queues(queues, &mut always).unwrap(), 63);
-            let mut reads = (0..200).map(|n| Command::read(5, n % 16, 1, pointers(&memory, PLACE, 512, LIST)));
+            assert_eq!(controller.create_queues(queues, None, &mut always).unwrap(), 63);
+            let mut reads = (0..200).map(|n| Command::read(5, n % 16, 1, pointer(&memory, 512)));
             controller.run(3, || reads.next(), &mut never).unwrap_err();
             // The last batch is not full: two of 200 commands are outstanding.
             assert_eq!((fake.reads(), controller.waiting_for()), (198, "Read"));
@@ -379,12 +430,12 @@ mod tests {
         let mapped = MappedCmb { cmb: Cmb::find(&fake).unwrap(), memory: &fake, address: Fake::BAR + Fake::CMB };
         assert!(fake.has_no_cmb_address(), "as before the look");
         let mut controller = Controller::enable(&fake, &memory, QUEUES, Some(mapped), &mut always).unwrap();
-        let said = controller.create_queues(IoQueues::SubmissionsInCmb, &mut always).unwrap_err().to_string();
+        let said = controller.create_queues(IoQueues::SubmissionsInCmb, None, &mut always).unwrap_err().to_string();
         assert!(said.contains("CMBSTS.CBAI"), "{said}");
         drop(controller);
         assert!(fake.has_no_cmb_address());
         let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
-        let said = controller.create_queues(IoQueues::InCmb, &mut always).unwrap_err().to_string();
+        let said = controller.create_queues(IoQueues::InCmb, None, &mut always).unwrap_err().to_string();
         assert!(said.contains("no controller memory buffer is mapped"), "{said}");
     }
 
@@ -393,13 +444,13 @@ mod tests {
         let memory = memory();
         let fake = Fake::new(&memory, Fault::None);
         let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
-        controller.create_queues(IoQueues::Host, &mut always).unwrap();
+        controller.create_queues(IoQueues::Host, None, &mut always).unwrap();
         let mut run = |command: Command| {
             let mut once = Some(command);
             controller.run(1, || once.take(), &mut never)
         };
         assert_eq!(run(Command::flush(5)), Ok(()));
-        let to = [memory.iova(PLACE), 0];
+        let to = pointer(&memory, 512);
         assert_eq!(run(Command::read(5, Fake::BLOCKS - 1, 1, to)), Ok(()));
         let said = run(Command::read(5, Fake::BLOCKS, 1, to)).unwrap_err().to_string();
         assert!(said.contains("refused the command Read: LBA Out of Range (SCT 0x0, SC 0x80)"), "{said}");
@@ -456,7 +507,7 @@ mod tests {
         let memory = memory();
         let fake = Fake::new(&memory, Fault::Batches(2));
         let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
-        controller.create_queues(IoQueues::Host, &mut always).unwrap();
+        controller.create_queues(IoQueues::Host, None, &mut always).unwrap();
         let mut once = Some(Command::flush(5));
         assert_eq!(controller.run(1, || once.take(), &mut never), Err(NvmeError::Late));
         assert_eq!(controller.waiting_for(), "Flush");

@@ -1,6 +1,6 @@
 //! A fake controller for tests: registers, queues and a medium in memory.
 
-use super::memory::{Bar, DmaMemory, PAGE};
+use super::memory::{Bar, DmaMemory, Interrupt, PAGE};
 use super::queue::{COMPLETION, SUBMISSION};
 use rustix::io::Errno;
 use std::cell::{Cell, RefCell};
@@ -53,6 +53,8 @@ pub(super) enum Fault {
     Gone,
     /// Completions name a command that was not submitted.
     WrongIdentifier,
+    /// No interrupt follows a completion.
+    NoInterrupt,
     /// I/O commands complete when this many are outstanding, in reverse order.
     Batches(u32),
 }
@@ -92,6 +94,36 @@ pub(super) struct Fake<'a> {
     waiting: RefCell<Vec<[u64; 8]>>,
     most_outstanding: Cell<u32>,
     reads: Cell<u64>,
+    /// Whether the I/O completion queue has interrupts, and how many were sent.
+    has_interrupt: Cell<bool>,
+    interrupts: Cell<u64>,
+}
+
+/// Interrupts of the fake controller, as an eventfd: those since the last look are one.
+#[derive(Debug)]
+pub(super) struct Bell<'a> {
+    fake: &'a Fake<'a>,
+    seen: Cell<u64>,
+    arrived: Cell<u64>,
+}
+
+impl<'a> Bell<'a> {
+    pub(super) fn new(fake: &'a Fake<'a>) -> Bell<'a> {
+        Bell { fake, seen: Cell::new(0), arrived: Cell::new(0) }
+    }
+
+    /// Number of looks at which one had arrived.
+    pub(super) fn arrived(&self) -> u64 {
+        self.arrived.get()
+    }
+}
+
+impl Interrupt for Bell<'_> {
+    fn wait(&self) -> Result<bool, Errno> {
+        let has_arrived = self.seen.replace(self.fake.interrupts.get()) != self.fake.interrupts.get();
+        self.arrived.set(self.arrived.get() + u64::from(has_arrived));
+        Ok(has_arrived)
+    }
 }
 
 impl<'a> Fake<'a> {
@@ -127,6 +159,8 @@ impl<'a> Fake<'a> {
             waiting: RefCell::default(),
             most_outstanding: Cell::new(0),
             reads: Cell::new(0),
+            has_interrupt: Cell::new(false),
+            interrupts: Cell::new(0),
         };
         fake.show_cmb(cmb == FakeCmb::Legacy);
         fake
@@ -237,6 +271,9 @@ impl<'a> Fake<'a> {
         queue.completed += 1;
         let id = if self.fault == Fault::WrongIdentifier { 9 } else { command[0] >> 16 & 0xffff };
         self.put_word_at(at + 8, (status << 17 | phase << 16 | id) << 32 | queue.head);
+        if number == 1 && self.has_interrupt.get() && self.fault != Fault::NoInterrupt {
+            self.interrupts.set(self.interrupts.get() + 1);
+        }
     }
 
     fn admin(&self, command: &[u64; 8]) -> u64 {
@@ -246,6 +283,7 @@ impl<'a> Fake<'a> {
                 data[24..64].fill(b' ');
                 data[24..28].copy_from_slice(b"FAKE");
                 data[77] = 7;
+                data[536] = 1;
             }
             (6, 2) => data[0] = 5,
             (6, 0) => {
@@ -254,6 +292,8 @@ impl<'a> Fake<'a> {
             }
             (5, 1) => {
                 self.queues.borrow_mut()[1].completions = command[3];
+                // IEN, in dword 11.
+                self.has_interrupt.set(command[5] >> 33 & 1 == 1);
                 return 0;
             }
             (1, 1) => {
@@ -267,6 +307,29 @@ impl<'a> Fake<'a> {
         0
     }
 
+    /// The memory of a command: addresses and lengths.
+    fn pieces(&self, command: &[u64; 8], len: u64) -> Vec<(u64, u64)> {
+        if command[0] >> 14 & 3 == 1 {
+            return self.sgl([command[3], command[4]]);
+        }
+        let lead = (PAGE - command[3] % PAGE).min(len);
+        let further = (len - lead).div_ceil(PAGE);
+        let list = |n: u64| self.memory.load(command[4] - FakeMemory::IOVA + 8 * n);
+        let page = |n| (if further == 1 { command[4] } else { list(n) }, (len - lead - n * PAGE).min(PAGE));
+        [(command[3], lead)].into_iter().chain((0..further).map(page)).collect()
+    }
+
+    /// The data blocks of a descriptor and of the segments that it leads to.
+    fn sgl(&self, [address, second]: [u64; 2]) -> Vec<(u64, u64)> {
+        let bytes = second & 0xffff_ffff;
+        if second >> 60 == 0 {
+            return vec![(address, bytes)];
+        }
+        assert!(matches!(second >> 60, 2 | 3), "type {:#x}", second >> 60);
+        let at = |place: u64| self.memory.load(place - FakeMemory::IOVA);
+        (address..address + bytes).step_by(16).flat_map(|place| self.sgl([at(place), at(place + 8)])).collect()
+    }
+
     fn io(&self, command: &[u64; 8]) -> u64 {
         let (first, blocks) = (command[5], (command[6] & 0xffff) + 1);
         match command[0] & 0xff {
@@ -274,13 +337,13 @@ impl<'a> Fake<'a> {
             2 if first + blocks > Fake::BLOCKS => 0x80,
             2 => {
                 let data = Fake::image(first * 512, blocks * 512);
-                let lead = (PAGE - command[3] % PAGE).min(data.len() as u64) as usize;
-                self.memory.put(command[3], &data[..lead]);
-                let pages: Vec<&[u8]> = data[lead..].chunks(PAGE as usize).collect();
-                for (n, page) in pages.iter().enumerate() {
-                    let list = || self.memory.load(command[4] - FakeMemory::IOVA + 8 * n as u64);
-                    self.memory.put(if pages.len() == 1 { command[4] } else { list() }, page);
+                let mut rest = data.as_slice();
+                for (address, bytes) in self.pieces(command, data.len() as u64) {
+                    let (piece, further) = rest.split_at(bytes as usize);
+                    self.memory.put(address, piece);
+                    rest = further;
                 }
+                assert!(rest.is_empty(), "{} B have no place", rest.len());
                 self.reads.set(self.reads.get() + 1);
                 0
             }

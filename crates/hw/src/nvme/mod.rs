@@ -19,7 +19,7 @@
 //! | `status` | the status of a completion, by name |
 //! | `queue` | a pair of a submission and a completion queue, in host memory or in the controller memory buffer |
 //! | `cmb` | the controller memory buffer |
-//! | `prp` | data pointers: PRP entries and lists |
+//! | `data`, `prp`, `sgl` | data pointers: PRP entries and lists, SGL descriptors and segments |
 //! | `identify` | the data of Identify |
 //! | `controller` | [`Controller`] |
 //! | `plan` | check of plans: the reads that a plan asks for, or the reason for a refusal |
@@ -31,6 +31,7 @@
 mod cmb;
 mod command;
 mod controller;
+mod data;
 mod error;
 #[cfg(test)]
 mod fake;
@@ -41,16 +42,17 @@ mod prp;
 mod queue;
 mod reads;
 mod register;
+mod sgl;
 mod status;
 
 pub(crate) use cmb::{Cmb, MappedCmb};
 pub(crate) use command::Command;
-pub(crate) use controller::{Controller, IoQueues, QUEUE_BYTES, is_stopped};
+pub(crate) use controller::{Controller, IoInterrupt, IoQueues, QUEUE_BYTES, is_stopped};
+pub(crate) use data::{DataPointer, list_bytes};
 pub(crate) use error::NvmeError;
 pub(crate) use identify::{ControllerData, Namespace};
-pub(crate) use memory::{Bar, DmaMemory, PAGE};
+pub(crate) use memory::{Bar, DmaMemory, Interrupt, PAGE};
 pub(crate) use plan::{DriveLimits, DrivePlan, Queues, of as reads_of, whole};
-pub(crate) use prp::{list_bytes, pointers};
 pub(crate) use reads::{Places, ReadQueue, Reads, deadline};
 pub(crate) use register::registers_end;
 pub(crate) use status::Status;

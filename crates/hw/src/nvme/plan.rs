@@ -4,7 +4,7 @@ use super::controller::IoQueues;
 use super::identify::Namespace;
 use super::prp::MOST_BYTES;
 use super::queue::MOST_DEPTH;
-use crate::drive_options::{DriveOptions, QueuePlace};
+use crate::drive_options::{CompletionBy, DriveOptions, QueuePlace};
 use crate::x86::refusal::Refusal;
 use lanemark_machine::{
     Completion, CoreWork, Descriptors, DmaCall, EngineJob, EngineWork, HostMemory, Lane, Partner, Pattern, Plan, Share,
@@ -23,6 +23,8 @@ pub(crate) struct DrivePlan {
     pub(crate) depth: u32,
     /// Places of the queues, if this program owns them.
     pub(crate) queues: IoQueues,
+    /// Whether an interrupt announces completions; else they are polled.
+    pub(crate) by_interrupt: bool,
 }
 
 impl fmt::Display for DrivePlan {
@@ -34,12 +36,13 @@ impl fmt::Display for DrivePlan {
             IoQueues::SubmissionsInCmb => ", by a submission queue in the controller memory buffer",
             IoQueues::InCmb => ", by both queues in the controller memory buffer",
         };
+        let completions = if self.by_interrupt { ", completions by interrupt" } else { "" };
         let (size, depth, from, last) =
             (format_size(bytes), self.depth, window.offset, window.offset + window.len.max(bytes) - 1);
         write!(
             f,
             "reads of the drive: {count} x {size} per iteration, at most {depth} outstanding, to offsets {from:#x} to {last:#x} of \
-             the mapped memory{queues}; each block is read once more at the end, and compared"
+             the mapped memory{queues}{completions}; each block is read once more at the end, and compared"
         )
     }
 }
@@ -54,6 +57,10 @@ pub(crate) struct DriveLimits {
     pub(crate) queues: Queues,
     /// Whether completions can be in the controller memory buffer; `None` if it is not used.
     pub(crate) cmb: Option<bool>,
+    /// Whether an interrupt can announce completions.
+    pub(crate) interrupts: bool,
+    /// Whether it does so where a plan leaves that open.
+    pub(crate) by_interrupt: bool,
     pub(crate) mapped_bytes: u64,
     pub(crate) cores: u32,
 }
@@ -94,7 +101,8 @@ impl DriveLimits {
         let namespace = Namespace { id: 1, blocks: u64::MAX >> 9, block_bytes: 512, metadata_bytes: 0 };
         let cmb = (options.queues == QueuePlace::Cmb).then_some(true);
         let (most_bytes, depth, queues) = (MOST_BYTES, MOST_DEPTH, Queues::Own);
-        DriveLimits { namespace, most_bytes, depth, queues, cmb, mapped_bytes, cores }
+        let (interrupts, by_interrupt) = (true, options.completions == CompletionBy::Interrupt);
+        DriveLimits { namespace, most_bytes, depth, queues, cmb, interrupts, by_interrupt, mapped_bytes, cores }
     }
 
     /// Largest transfer of a controller with this limit, by its data pointers.
@@ -152,7 +160,7 @@ fn engines(work: &EngineWork, limits: &DriveLimits) -> Result<DrivePlan, Refusal
     }
     let depth = transfer.outstanding.unwrap_or(limits.depth);
     let queues = if limits.cmb.is_some() { IoQueues::SubmissionsInCmb } else { IoQueues::Host };
-    Ok(DrivePlan { core: 0, transfer, depth, queues })
+    Ok(DrivePlan { core: 0, transfer, depth, queues, by_interrupt: limits.by_interrupt })
 }
 
 /// Reason for the refusal of DMA reads of host memory.
@@ -169,10 +177,15 @@ fn call(core: u32, call: &DmaCall, limits: &DriveLimits) -> Result<DrivePlan, Re
         return refused(format!("channel {channel} of a card"), "the drive has one I/O queue pair, counted from 0");
     }
     let queues = self::queues(descriptors, completion, limits)?;
-    match completion {
-        Completion::Flag | Completion::Register => Ok(DrivePlan { core, transfer, depth: 1, queues }),
-        Completion::Interrupt => refused("an interrupt at the end of a transfer", "completions are polled"),
+    let by_interrupt = completion == Completion::Interrupt;
+    if by_interrupt && !limits.interrupts {
+        let because = match limits.queues {
+            Queues::Own => "the drive has neither MSI-X nor MSI vectors",
+            Queues::Kernel | Queues::Ioctl => "interrupts of the drive go to its driver",
+        };
+        return refused("an interrupt at the end of a transfer", because);
     }
+    Ok(DrivePlan { core, transfer, depth: 1, queues, by_interrupt })
 }
 
 /// The queues of a call: descriptors that a core writes to the device are commands in its memory buffer, and a register that
@@ -258,8 +271,8 @@ mod tests {
 
     fn limits() -> DriveLimits {
         let namespace = Namespace { id: 1, blocks: 256, block_bytes: 512, metadata_bytes: 0 };
-        let (most_bytes, depth, queues, cmb) = (64 << 10, 63, Queues::Own, None);
-        DriveLimits { namespace, most_bytes, depth, queues, cmb, mapped_bytes: 1 << 20, cores: 1 }
+        let any = DriveLimits::unidentified(DriveOptions::default(), 1 << 20, 1);
+        DriveLimits { namespace, most_bytes: 64 << 10, interrupts: false, ..any }
     }
 
     fn transfer(bytes: u64) -> Transfer {
@@ -329,12 +342,27 @@ mod tests {
         assert_eq!(said(call), "depth 1");
         for (other, words) in [
             (DmaCall { completion: Completion::Register, ..call }, "a register that shows the end"),
-            (DmaCall { completion: Completion::Interrupt, ..call }, "an interrupt"),
+            (DmaCall { completion: Completion::Interrupt, ..call }, "neither MSI-X nor MSI"),
             (DmaCall { descriptors: Descriptors::Written(MemoryType::Uc), ..call }, "fetches commands"),
             (DmaCall { channel: 1, ..call }, "channel 1"),
         ] {
             assert!(said(other).contains(words), "{words}: {}", said(other));
         }
+    }
+
+    #[test]
+    fn completions_are_announced_as_the_plan_says_or_else_as_the_option_says() {
+        let by_interrupt = |option: bool, plan: &Plan| {
+            let limits = DriveLimits { interrupts: true, by_interrupt: option, ..limits() };
+            super::of(plan, &limits).unwrap().ok().unwrap().by_interrupt
+        };
+        let transfers = Plan::new(vec![EngineJob::Transfer(transfer(512))], 1);
+        assert_eq!([false, true].map(|option| by_interrupt(option, &transfers)), [false, true]);
+        let call = |completion| {
+            let (share, descriptors, channel) = (Share::Doorbell, Descriptors::Fetched, 0);
+            Plan::new(DmaCall { transfer: transfer(512), channel, share, descriptors, completion }, 1)
+        };
+        assert!(!by_interrupt(true, &call(Completion::Flag)) && by_interrupt(false, &call(Completion::Interrupt)));
     }
 
     #[test]
@@ -358,6 +386,7 @@ mod tests {
         assert!(of(Some(true), fetched, Completion::Register).contains("to host memory"));
         let transfers = Plan::new(vec![EngineJob::Transfer(transfer(512))], 1);
         let queues = |cmb| super::of(&transfers, &DriveLimits { cmb, ..limits() }).unwrap().ok().unwrap().queues;
+        assert_eq!(of(Some(false), uc, Completion::Interrupt), "the drive has neither MSI-X nor MSI vectors");
         assert_eq!([queues(None), queues(Some(false))], [IoQueues::Host, IoQueues::SubmissionsInCmb]);
     }
 }

@@ -3,7 +3,7 @@
 use super::cmb::MappedCmb;
 use super::command::Command;
 use super::error::NvmeError;
-use super::memory::{Bar, DmaMemory};
+use super::memory::{Bar, DmaMemory, Interrupt};
 use super::register::Capabilities;
 use super::status::Status;
 
@@ -102,7 +102,7 @@ impl<B: Bar, M: DmaMemory> QueueMemory<'_, B, M> {
 
 /// A pair of queues.
 #[derive(Debug)]
-pub(super) struct QueuePair {
+pub(super) struct QueuePair<'a> {
     entries: u16,
     /// Places of both, and their doorbells.
     submissions: Place,
@@ -113,19 +113,24 @@ pub(super) struct QueuePair {
     head: u16,
     /// Phase bit of new completions.
     phase: bool,
+    /// The interrupt after completions; without one, they are polled.
+    interrupt: Option<&'a dyn Interrupt>,
+    /// Whether an interrupt has arrived and the queue was not seen empty since: it may stand for several completions.
+    is_notified: bool,
     /// Identifiers of outstanding commands, one bit each, and their names.
     outstanding: u64,
     names: [&'static str; ENTRIES as usize],
 }
 
-impl QueuePair {
+impl<'a> QueuePair<'a> {
     /// The pair with this number, in cleared memory.
     pub(super) fn new(
         id: u16,
         entries: u16,
         [submissions, completions]: [Place; 2],
         capabilities: Capabilities,
-    ) -> QueuePair {
+        interrupt: Option<&'a dyn Interrupt>,
+    ) -> QueuePair<'a> {
         QueuePair {
             entries,
             submissions,
@@ -135,6 +140,8 @@ impl QueuePair {
             tail: 0,
             head: 0,
             phase: true,
+            interrupt,
+            is_notified: false,
             outstanding: 0,
             names: [""; ENTRIES as usize],
         }
@@ -171,13 +178,7 @@ impl QueuePair {
     /// Takes a completion if there is one; returns whether there was one.
     #[inline]
     fn take(&mut self, bar: &impl Bar, memory: &QueueMemory<'_, impl Bar, impl DmaMemory>) -> Result<bool, NvmeError> {
-        let at = u64::from(self.head) * COMPLETION;
-        // Source: NVM Express Base Specification 2.0, figure "Common Completion Queue Entry Layout": dword 3 has the command
-        // identifier in bits 15:0, the phase in bit 16, and the status above.
-        let dword3 = memory.load(self.completions, at + 8)? >> 32;
-        if (dword3 >> 16 & 1 == 1) != self.phase {
-            return Ok(false);
-        }
+        let Some(dword3) = self.next(memory)? else { return Ok(false) };
         self.head = (self.head + 1) % self.entries;
         self.phase ^= self.head == 0;
         bar.store(self.completion_doorbell, 4, self.head.into())?;
@@ -194,7 +195,41 @@ impl QueuePair {
         Err(NvmeError::Refused { command: self.names[usize::from(id)], status })
     }
 
-    /// Polls for a completion; `check` ends the wait with an error.
+    /// Dword 3 of the next completion, if there is one. Source: NVM Express Base Specification 2.0, figure "Common Completion
+    /// Queue Entry Layout": the command identifier is in bits 15:0, the phase in bit 16, and the status above.
+    #[inline]
+    fn next(&self, memory: &QueueMemory<'_, impl Bar, impl DmaMemory>) -> Result<Option<u64>, NvmeError> {
+        let dword3 = memory.load(self.completions, u64::from(self.head) * COMPLETION + 8)? >> 32;
+        Ok(((dword3 >> 16 & 1 == 1) == self.phase).then_some(dword3))
+    }
+
+    /// Sleeps until an interrupt announces a completion; `check` ends the wait with an error.
+    fn sleep(
+        &mut self,
+        interrupt: &dyn Interrupt,
+        bar: &impl Bar,
+        memory: &QueueMemory<'_, impl Bar, impl DmaMemory>,
+        check: &mut impl FnMut() -> Result<(), NvmeError>,
+    ) -> Result<(), NvmeError> {
+        loop {
+            if self.is_notified && self.take(bar, memory)? {
+                self.is_notified = self.next(memory)?.is_some();
+                return Ok(());
+            }
+            self.is_notified = interrupt.wait()?;
+            if self.is_notified {
+                continue;
+            }
+            match check() {
+                Err(NvmeError::Late) if self.next(memory)?.is_some() => {
+                    return Err(NvmeError::NoInterrupt { command: self.waiting_for() });
+                }
+                checked => checked?,
+            }
+        }
+    }
+
+    /// Waits for a completion, by polling or for its interrupt; `check` ends the wait with an error.
     #[inline]
     pub(super) fn wait(
         &mut self,
@@ -202,6 +237,9 @@ impl QueuePair {
         memory: &QueueMemory<'_, impl Bar, impl DmaMemory>,
         check: &mut impl FnMut() -> Result<(), NvmeError>,
     ) -> Result<(), NvmeError> {
+        if let Some(interrupt) = self.interrupt {
+            return self.sleep(interrupt, bar, memory, check);
+        }
         loop {
             for _ in 0..POLLS {
                 if self.take(bar, memory)? {
