@@ -368,6 +368,26 @@ pub fn completions_by_interrupt_answer_the_same_questions_and_the_latency_of_int
     guest.expect("dd if=/dev/nvme0n1 bs=4k count=1 iflag=direct 2>/dev/null | cmp -n 4096 - kernel");
 }
 
+pub fn a_read_to_memory_that_was_just_unmapped_is_blocked_and_reported_with_address_and_direction() {
+    let mut guest = shared();
+    behind_vfio(&mut guest, DRIVE, |guest| {
+        blocked_after_unmapping(guest, DRIVE, |address, fault| {
+            fault.contains("DMAR: [DMA Write") && fault.contains(&format!("fault addr {address} "))
+        });
+    });
+}
+
+/// Lets a drive read to memory that was unmapped just before. One of the kernel's reports must be `is_right`, given the address.
+pub fn blocked_after_unmapping(guest: &mut Guest, drive: &str, is_right: impl Fn(&str, &str) -> bool) {
+    let said = guest.expect(&format!("read-drive {drive} unmapped"));
+    let value = |word: &str| said.lines().find_map(|line| line.strip_prefix(word)).unwrap_or_else(|| panic!("{said}"));
+    assert_eq!(value("unchanged "), "true", "{said}");
+    let mut faults = said.lines().filter_map(|line| line.strip_prefix("fault "));
+    assert!(faults.any(|fault| is_right(value("address "), fault)), "{said}");
+    // The drive works afterwards.
+    guest.expect(&format!("read-drive {drive} 0 4096 4096 1 >/dev/null"));
+}
+
 pub fn a_signal_ends_the_reads_of_a_drive_and_restores_its_driver() {
     let mut guest = shared();
     let asked = "--bind vfio-pci --question dma_write_bandwidth --sizes 4KiB --full --budget 900";

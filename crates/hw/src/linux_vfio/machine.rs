@@ -7,6 +7,7 @@ use super::engine::EngineDriver;
 use super::host_window::HostWindow;
 use super::peer::Peer;
 use super::transfers::Bench;
+use super::unmapped::UnmappedRead;
 use super::{Container, Iommu, PeerRange, VfioError, VfioInterrupt, VfioOptions};
 use crate::drive_options::DriveOptions;
 use crate::host_pages::HostPages;
@@ -223,6 +224,24 @@ impl VfioMachine {
     fn asked_of_drive(&self, plan: &Plan) -> Result<DrivePlan, MachineError> {
         let asked = self.reads(plan).unwrap_or_else(|| Err(no_drive()));
         asked.map_err(|refusal| refusal.into_error(&self.facts))
+    }
+
+    /// Reads a block of the drive to memory that was unmapped just before, which the IOMMU must block.
+    ///
+    /// # Errors
+    /// [`MachineError`] of a device without a namespace, of mappings, and of a read before that, to mapped memory.
+    pub fn read_unmapped(&mut self) -> Result<UnmappedRead, MachineError> {
+        self.check_device()?;
+        let block = self.drive.as_ref().and_then(Drive::namespace).map_or(512, |namespace| namespace.block_bytes);
+        let plan = whole(block, block, 1);
+        let asked = self.asked_of_drive(&plan)?;
+        self.runs += 1;
+        let mut found = None;
+        self.with_drive(&plan, asked, |bench| {
+            found = Some(bench.read_unmapped()?);
+            Ok(())
+        })?;
+        found.ok_or_else(|| no_drive().into_error(&self.facts))
     }
 
     /// Limits of plans; an ioctl takes microseconds.
