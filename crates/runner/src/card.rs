@@ -62,9 +62,9 @@ pub(crate) fn open(address: Address, access: &CardAccess, cancel: &Cancel) -> Re
         });
         let reads = machine.reads_a_drive().then(|| {
             format!(
-                "{address}: DMA writes to host memory are reads of an NVMe drive, from the store to the doorbell until a core sees the \
-                 completion, so every time includes the drive's access to its medium: it is an upper bound, and a rate a lower bound \
-                 of the link"
+                "{address}: DMA writes to host memory are reads of an NVMe drive, from the first store of a command until a core sees \
+                 the completion, so every time includes the drive's access to its medium: it is an upper bound, and a rate a lower \
+                 bound of the link"
             )
         });
         let card = Card { attachment, mappings, emulated, before, peer, mps: payload(address) };

@@ -52,8 +52,8 @@ pub(super) const MAPPED: u64 = 64 << 20;
 ///   requested it back. Bus mastering is on while a run with DMA makes transfers, and host memory is mapped only meanwhile.
 /// - **Times:** as for [`HostMemory`](crate::HostMemory). A mapping includes the pinning of the pages. A transfer begins
 ///   with the first store to a register of the engine, and ends when the core sees the register or the interrupt that shows
-///   its end: it includes both, so it is an upper bound of the time of the DMA. That of a drive begins with the doorbell and
-///   ends when the core sees the completion; it includes the medium.
+///   its end: it includes both, so it is an upper bound of the time of the DMA. That of a drive begins with the first store of
+///   a command and ends when the core sees the completion; it includes the medium.
 /// - **Timeout:** of each transfer by the device file, and of each sample by the plan.
 /// - **Confirmed:** the bytes that DMA wrote in the last iteration, and those that it read in its last transfer. Other bytes
 ///   of the mapped memory must be unchanged. For mappings nothing; the kernel reports how much it unmapped, and a run fails
