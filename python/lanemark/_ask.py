@@ -88,6 +88,12 @@ class Options(_Variants, total=False):
     device: Union[str, "os.PathLike[str]"]
     #: Memory of another card bound to vfio-pci, `FUNCTION:BAR:FROM..TO`, whose bytes are overwritten.
     peer: str
+    #: Place of the I/O submission queue of an NVMe drive bound to vfio-pci: `host` or `cmb`.
+    nvme_queues: str
+    #: Description of the host memory of its commands: `prp`, `sgl` or `sgl-list`.
+    nvme_data: str
+    #: How a core sees its completions: `polling` or `interrupt`.
+    nvme_completions: str
     i_own_this_device: bool
     enable: bool
     emulated: bool

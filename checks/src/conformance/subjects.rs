@@ -172,7 +172,7 @@ impl Subject for StorageBehindVfio {
 
     fn open(&self, interrupted: Arc<AtomicBool>) -> Box<dyn Opened> {
         let is_emulated = is_emulated();
-        let options = VfioOptions { ranges: &[self.range], file: None, peer: None, is_emulated, interrupted: None };
+        let options = VfioOptions { ranges: &[self.range], is_emulated, ..VfioOptions::default() };
         let machine = VfioMachine::open(&System::this(), self.address, &options);
         Box::new(machine.unwrap_or_else(|error| panic!("{error}")).interrupted_by(interrupted))
     }

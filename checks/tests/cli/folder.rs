@@ -67,9 +67,15 @@ impl Folder {
 
     /// Starts the program with another standard output.
     pub fn start_into<S: AsRef<OsStr>>(&self, out: Stdio, arguments: &[S]) -> Child {
-        let err = File::create(self.outside.path().join("err")).unwrap();
         let mut command = Command::new(lanemark());
-        command.args(arguments).current_dir(self.place.path());
+        command.args(arguments);
+        self.start_command(out, command)
+    }
+
+    /// Starts a command in this folder.
+    fn start_command(&self, out: Stdio, mut command: Command) -> Child {
+        let err = File::create(self.outside.path().join("err")).unwrap();
+        command.current_dir(self.place.path());
         command.stdin(Stdio::null()).stdout(out).stderr(err).spawn().unwrap()
     }
 
@@ -87,6 +93,15 @@ impl Folder {
         let child = self.start(arguments);
         let named = || arguments.iter().map(AsRef::as_ref).collect::<Vec<&OsStr>>();
         let status = wait(child, TIMEOUT).unwrap_or_else(|| panic!("{:?} did not end", named()));
+        self.said(status)
+    }
+
+    /// Runs a command that leads to the program to its end.
+    pub fn run_by(&self, command: Command) -> Outcome {
+        let named = format!("{command:?}");
+        let out = File::create(self.outside.path().join("out")).unwrap();
+        let child = self.start_command(Stdio::from(out), command);
+        let status = wait(child, TIMEOUT).unwrap_or_else(|| panic!("{named} did not end"));
         self.said(status)
     }
 

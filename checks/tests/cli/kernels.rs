@@ -176,6 +176,7 @@ fn kernels_that_are_printed_are_those_that_questions_launch_and_no_others() {
         relays_at: None,
         has_driver: false,
         has_flag: false,
+        fetches_only: false,
     };
     let facts = Facts {
         name: "a runtime".to_owned(),

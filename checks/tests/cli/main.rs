@@ -27,6 +27,8 @@ mod import;
 mod install;
 mod json;
 mod kernels;
+#[cfg(target_os = "linux")]
+mod odd_environment;
 mod platform_file;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod real_card;

@@ -10,16 +10,16 @@ use std::path::Path;
 ///
 /// | address | device |
 /// | --- | --- |
-/// | 00:05.0 | nvme with logical blocks of 512 B: 8 MiB, the file `image` on the outside |
-/// | 00:06.0 | nvme with logical blocks of 4 KiB: 1 MiB, the file `small` on the outside; BAR2 is a controller memory buffer |
-/// | 00:07.0 | nvme without a namespace |
+/// | 00:05.0 | nvme with logical blocks of 512 B: 8 MiB, the file `image` on the outside; its controller memory buffer, in BAR2, has an address of its own (CMBMSC) |
+/// | 00:06.0 | nvme with logical blocks of 4 KiB and commands of up to 2 MiB: 2 MiB, the file `small` on the outside; BAR2 is a controller memory buffer as before NVMe 1.4 |
+/// | 00:07.0 | nvme without a namespace and without a controller memory buffer |
 /// | 00:08.0 | nvme whose logical blocks have metadata, so it cannot be identified |
 const DEVICES: &[&str] = &[
     "-device intel-iommu,intremap=on,caching-mode=on",
     "-drive if=none,id=image,format=raw,file={folder}/image",
-    "-device nvme,addr=0x5,serial=first,drive=image",
+    "-device nvme,addr=0x5,serial=first,drive=image,cmb_size_mb=1",
     "-drive if=none,id=small,format=raw,file={folder}/small",
-    "-device nvme,addr=0x6,serial=second,drive=small,logical_block_size=4096,physical_block_size=4096,cmb_size_mb=1,legacy-cmb=on",
+    "-device nvme,addr=0x6,serial=second,drive=small,logical_block_size=4096,physical_block_size=4096,cmb_size_mb=1,legacy-cmb=on,mdts=9",
     "-device nvme,addr=0x7,serial=third",
     "-device nvme,id=fourth,addr=0x8,serial=fourth",
     "-drive if=none,id=metadata,format=raw,file={folder}/metadata",
@@ -37,6 +37,7 @@ fn image(bytes: usize) -> Vec<u8> {
 }
 
 const IMAGE: usize = 8 << 20;
+const SMALL_IMAGE: usize = 2 << 20;
 
 /// A guest that the tests of drives share.
 fn shared() -> Lent<'static> {
@@ -45,7 +46,7 @@ fn shared() -> Lent<'static> {
         let programs = [lanemark(), Path::new(env!("CARGO_BIN_EXE_read-drive"))];
         Guest::boot(&hardware, &programs, |folder| {
             fs::write(folder.join("image"), image(IMAGE)).unwrap();
-            fs::write(folder.join("small"), image(1 << 20)).unwrap();
+            fs::write(folder.join("small"), image(SMALL_IMAGE)).unwrap();
             fs::write(folder.join("metadata"), image(1 << 20)).unwrap();
         })
     });
@@ -175,7 +176,7 @@ pub fn blocks_of_4_kib_and_a_small_namespace_limit_the_sizes() {
     for answer in found["answers"].as_array().unwrap() {
         assert_eq!(answer["bytes"]["claimed_bytes"], answer["bytes"]["confirmed_bytes"], "{answer}");
     }
-    assert!(fs::read(guest.file("small")).unwrap() == image(1 << 20), "the drive was written to");
+    assert!(fs::read(guest.file("small")).unwrap() == image(SMALL_IMAGE), "the drive was written to");
 }
 
 pub fn a_drive_without_a_namespace_says_so_and_maps_memory() {
@@ -225,6 +226,165 @@ pub fn a_controller_memory_buffer_answers_questions_about_loads_and_stores() {
     let stored = stored.unwrap_or_else(|| panic!("{}", found["skipped"]));
     assert_eq!(stored["bytes"], json!({ "claimed_bytes": 4096, "confirmed_bytes": 4096 }));
     assert!(answers.iter().any(|answer| answer["question"] == "mmio_read_latency"), "{}", found["skipped"]);
+}
+
+pub fn queues_in_a_controller_memory_buffer_read_the_same_bytes() {
+    let mut guest = shared();
+    for (drive, block) in [(DRIVE, 512), (SMALL, 4096)] {
+        let node = if drive == DRIVE { "nvme0n1" } else { "nvme1n1" };
+        guest.expect(&format!("dd if=/dev/{node} of=kernel bs=256k count=1 2>/dev/null"));
+        behind_vfio(&mut guest, drive, |guest| {
+            // 64 and more commands: the queues wrap.
+            for depth in [1, 8, 63] {
+                guest.expect(&format!(
+                    "read-drive {drive} 0 262144 {block} {depth} queues=cmb >read && cmp kernel read"
+                ));
+            }
+            // The same drive with its queues in host memory again.
+            guest.expect(&format!("read-drive {drive} 0 262144 {block} 8 >read && cmp kernel read"));
+        });
+    }
+    assert!(fs::read(guest.file("image")).unwrap() == image(IMAGE), "the drive was written to");
+}
+
+pub fn who_moves_a_command_is_answered_in_both_ways_side_by_side() {
+    let mut guest = shared();
+    let asked = format!("--on {DRIVE} --nvme-queues cmb --sizes 4KiB --budget 0.3 --question");
+    let found = record(&mut guest, &format!("{asked} doorbell_to_completion"));
+    let summary = found["targets"][0]["summary"].to_string();
+    let words = "I/O submission queue in the controller memory buffer of 1MiB at BAR2+0x0, mapped as UC";
+    assert!(summary.contains(words), "{summary}");
+    for descriptors in ["uc", "fetched"] {
+        let is_this = |answer: &&Value| {
+            answer["question"] == "doorbell_to_completion"
+                && answer["method"]["completion"] == "flag"
+                && answer["method"]["descriptors"].to_string().contains(descriptors)
+        };
+        let answer = found["answers"].as_array().unwrap().iter().find(is_this);
+        let answer = answer.unwrap_or_else(|| panic!("{descriptors}: {found}"));
+        assert_eq!(answer["bytes"], json!({ "claimed_bytes": 4096, "confirmed_bytes": 4096 }), "{descriptors}");
+    }
+    assert!(found["skipped"].to_string().contains("cannot hold completion queues (CMBSZ.CQS)"), "{found}");
+    for (queues, words) in [("cmb", words), ("host", "I/O queues in host memory")] {
+        let asked = asked.replace("cmb", queues);
+        let found = record(&mut guest, &format!("{asked} dma_write_bandwidth --outstanding 4"));
+        let answer = &found["answers"][0];
+        assert_eq!(answer["bytes"]["claimed_bytes"], answer["bytes"]["confirmed_bytes"], "{}", found["skipped"]);
+        assert!(found["targets"][0]["summary"].to_string().contains(words), "{}", found["targets"]);
+    }
+    assert_eq!(state(&mut guest, DRIVE).1, "nvme", "its driver as before");
+}
+
+pub fn queues_in_a_controller_memory_buffer_need_one() {
+    let mut guest = shared();
+    let asked = "--bind vfio-pci --question dma_write_bandwidth --sizes 4KiB --nvme-queues cmb";
+    let said = guest.run(&format!("lanemark bench --on {EMPTY} {asked}"));
+    let words =
+        "0000:00:07.0: the drive has no controller memory buffer (CMBSZ): use another drive, or remove the option";
+    assert!(said.status == 77 && said.stderr.contains(words), "{said:?}");
+    assert_eq!(state(&mut guest, EMPTY).1, "nvme", "its driver as before");
+    let said = guest.run(&format!("lanemark bench --on {DRIVE} --question dma_write_bandwidth --nvme-queues cmb"));
+    assert!(
+        said.status == 2 && said.stderr.contains("--nvme-queues: 0000:00:05.0 is not bound to vfio-pci"),
+        "{said:?}"
+    );
+    let said = guest.expect(&format!("lanemark bench --on {DRIVE} {asked} --dry-run"));
+    for words in
+        ["its first 8 KiB are overwritten by I/O queues", "by a submission queue in the controller memory buffer"]
+    {
+        assert!(said.contains(words), "{words}:\n{said}");
+    }
+}
+
+pub fn data_described_by_sgls_are_the_bytes_of_the_image() {
+    let mut guest = shared();
+    guest.expect("dd if=/dev/nvme0n1 of=kernel bs=1M count=4 2>/dev/null");
+    behind_vfio(&mut guest, DRIVE, |guest| {
+        for data in ["sgl", "sgl-list"] {
+            for (command_bytes, depth) in [(512, 1), (4096, 8), (4608, 3), (12288, 5), (524_288, 8)] {
+                let count = command_bytes * 8;
+                let read = format!("read-drive {DRIVE} 0 {count} {command_bytes} {depth} data={data}");
+                guest.expect(&format!(
+                    "{read} >read && dd if=kernel bs=512 count={} 2>/dev/null | cmp - read",
+                    count / 512
+                ));
+            }
+        }
+        let said = guest.run(&format!("read-drive {DRIVE} {IMAGE} 512 512 1 data=sgl"));
+        assert!(said.status == 1 && said.stderr.contains("LBA Out of Range"), "{said:?}");
+    });
+    // The 384 descriptors of this command need two segments. (QEMU confuses the second segment of three with the last one.)
+    guest.expect("dd if=/dev/nvme1n1 of=kernel bs=1M count=2 2>/dev/null");
+    behind_vfio(&mut guest, SMALL, |guest| {
+        guest.expect(&format!(
+            "read-drive {SMALL} 0 1572864 1572864 1 data=sgl-list >read && cmp -n 1572864 kernel read"
+        ));
+    });
+    let found = record(
+        &mut guest,
+        &format!("--on {DRIVE} --nvme-data sgl-list --question dma_write_bandwidth --sizes 512,64KiB --budget 0.3"),
+    );
+    let summary = found["targets"][0]["summary"].to_string();
+    assert!(summary.contains("data by an SGL descriptor for each page"), "{summary}");
+    let answers = found["answers"].as_array().unwrap();
+    assert_eq!(answers.len(), 2, "{}", found["skipped"]);
+    for answer in answers {
+        assert_eq!(answer["bytes"]["claimed_bytes"], answer["bytes"]["confirmed_bytes"], "{answer}");
+    }
+    assert!(fs::read(guest.file("image")).unwrap() == image(IMAGE), "the drive was written to");
+}
+
+pub fn completions_by_interrupt_answer_the_same_questions_and_the_latency_of_interrupts() {
+    let mut guest = shared();
+    guest.expect("dd if=/dev/nvme0n1 of=kernel bs=256k count=1 2>/dev/null");
+    behind_vfio(&mut guest, DRIVE, |guest| {
+        for depth in [1, 8, 63] {
+            let read = format!("read-drive {DRIVE} 0 262144 512 {depth} completions=interrupt");
+            guest.expect(&format!("{read} >read && cmp kernel read"));
+        }
+    });
+    let asked = "--question interrupt_latency,doorbell_to_completion --sizes 4KiB --budget 0.5";
+    for (queues, descriptors) in [("host", "fetched"), ("cmb", "uc")] {
+        let found = record(&mut guest, &format!("--on {DRIVE} --nvme-queues {queues} {asked}"));
+        for question in ["interrupt_latency", "doorbell_to_completion"] {
+            let is_this = |answer: &&Value| {
+                answer["question"] == question
+                    && answer["method"]["completion"] == "interrupt"
+                    && answer["method"]["descriptors"].to_string().contains(descriptors)
+            };
+            let answer = found["answers"].as_array().unwrap().iter().find(is_this);
+            let answer = answer.unwrap_or_else(|| panic!("{question}, {queues}: {found}"));
+            assert_eq!(answer["bytes"], json!({ "claimed_bytes": 4096, "confirmed_bytes": 4096 }), "{question}");
+        }
+    }
+    let asked = "--question dma_write_bandwidth --sizes 4KiB --outstanding 8 --budget 0.3";
+    let found = record(&mut guest, &format!("--on {DRIVE} --nvme-completions interrupt {asked}"));
+    let answer = &found["answers"][0];
+    assert_eq!(answer["bytes"]["claimed_bytes"], answer["bytes"]["confirmed_bytes"], "{}", found["skipped"]);
+    assert!(found["targets"][0]["summary"].to_string().contains("completions by MSI-X interrupt"), "{found}");
+    assert_eq!(state(&mut guest, DRIVE).1, "nvme", "its driver as before");
+    // The kernel's driver works with its own interrupts afterwards.
+    guest.expect("dd if=/dev/nvme0n1 bs=4k count=1 iflag=direct 2>/dev/null | cmp -n 4096 - kernel");
+}
+
+pub fn a_read_to_memory_that_was_just_unmapped_is_blocked_and_reported_with_address_and_direction() {
+    let mut guest = shared();
+    behind_vfio(&mut guest, DRIVE, |guest| {
+        blocked_after_unmapping(guest, DRIVE, |address, fault| {
+            fault.contains("DMAR: [DMA Write") && fault.contains(&format!("fault addr {address} "))
+        });
+    });
+}
+
+/// Lets a drive read to memory that was unmapped just before. One of the kernel's reports must be `is_right`, given the address.
+pub fn blocked_after_unmapping(guest: &mut Guest, drive: &str, is_right: impl Fn(&str, &str) -> bool) {
+    let said = guest.expect(&format!("read-drive {drive} unmapped"));
+    let value = |word: &str| said.lines().find_map(|line| line.strip_prefix(word)).unwrap_or_else(|| panic!("{said}"));
+    assert_eq!(value("unchanged "), "true", "{said}");
+    let mut faults = said.lines().filter_map(|line| line.strip_prefix("fault "));
+    assert!(faults.any(|fault| is_right(value("address "), fault)), "{said}");
+    // The drive works afterwards.
+    guest.expect(&format!("read-drive {drive} 0 4096 4096 1 >/dev/null"));
 }
 
 pub fn a_signal_ends_the_reads_of_a_drive_and_restores_its_driver() {

@@ -1,9 +1,11 @@
 //! Other IOMMUs than VT-d with caching mode, which the other tests have.
 
+use crate::drive::blocked_after_unmapping;
 use crate::guest::{Guest, Guests, Hardware, KERNEL_WITH_VIRTIO_IOMMU, Lent};
 use lanemark_checks::lanemark;
 use serde_json::Value;
 use std::fs;
+use std::path::Path;
 
 /// Devices behind each IOMMU:
 ///
@@ -32,7 +34,8 @@ const UNSAFE_INTERRUPTS: &str = "/sys/module/vfio_iommu_type1/parameters/allow_u
 fn boot(iommu: &str) -> Guest {
     let devices: Vec<&str> = DEVICES.into_iter().chain([iommu]).collect();
     let hardware = Hardware { packages: KERNEL_WITH_VIRTIO_IOMMU, devices: &devices, kernel: "" };
-    Guest::boot(&hardware, &[lanemark()], |folder| fs::write(folder.join("medium"), vec![0xa7; 1 << 20]).unwrap())
+    let programs = [lanemark(), Path::new(env!("CARGO_BIN_EXE_read-drive"))];
+    Guest::boot(&hardware, &programs, |folder| fs::write(folder.join("medium"), vec![0xa7; 1 << 20]).unwrap())
 }
 
 /// A guest with virtio-iommu.
@@ -120,4 +123,14 @@ pub fn dma_blocked_by_a_virtual_iommu_is_an_error_with_the_report_of_the_kernel(
         assert!(said.stderr.contains(words), "{words}: {said:?}");
     }
     guest.expect(&format!("[ ! -e /sys/bus/pci/devices/{WRONG}/driver ]"));
+}
+
+pub fn a_read_to_memory_that_was_just_unmapped_is_blocked_by_a_virtual_iommu() {
+    let mut guest = with_virtio_iommu();
+    guest.expect(&format!("lanemark bind {DRIVE}"));
+    blocked_after_unmapping(&mut guest, DRIVE, |address, fault| {
+        // QEMU tells the kernel no direction of a request to an address that is not mapped.
+        fault.contains("fault from EP 64") && fault.contains(&format!("at {address} ["))
+    });
+    guest.expect(&format!("lanemark unbind {DRIVE}"));
 }

@@ -73,6 +73,12 @@ fn main() -> ExitCode {
         drive::a_drive_that_cannot_be_identified_maps_memory_and_says_why_it_is_not_read,
         drive::a_dry_run_lists_the_commands_of_a_drive_and_changes_nothing,
         drive::a_controller_memory_buffer_answers_questions_about_loads_and_stores,
+        drive::queues_in_a_controller_memory_buffer_read_the_same_bytes,
+        drive::who_moves_a_command_is_answered_in_both_ways_side_by_side,
+        drive::queues_in_a_controller_memory_buffer_need_one,
+        drive::data_described_by_sgls_are_the_bytes_of_the_image,
+        drive::completions_by_interrupt_answer_the_same_questions_and_the_latency_of_interrupts,
+        drive::a_read_to_memory_that_was_just_unmapped_is_blocked_and_reported_with_address_and_direction,
         drive::a_signal_ends_the_reads_of_a_drive_and_restores_its_driver,
         driver::a_drive_is_bound_to_vfio_and_back_to_its_driver,
         driver::a_card_without_a_driver_is_bound_and_left_without_one,
@@ -84,6 +90,7 @@ fn main() -> ExitCode {
         iommus::vt_d_without_caching_mode_answers_the_same_questions,
         iommus::vfio_without_interrupt_remapping_is_refused_with_the_setting_that_permits_it,
         iommus::dma_blocked_by_a_virtual_iommu_is_an_error_with_the_report_of_the_kernel,
+        iommus::a_read_to_memory_that_was_just_unmapped_is_blocked_by_a_virtual_iommu,
         kernel_drive::a_drive_that_keeps_its_driver_answers_questions_and_its_bytes_are_compared,
         kernel_drive::a_drive_behind_its_driver_keeps_every_promise,
         kernel_drive::a_record_of_reads_by_the_kernel_names_function_driver_and_way,
@@ -160,7 +167,7 @@ const LARGE_BYTES: u64 = 8 << 30;
 /// | 04:00.0 | edu behind that switch: a megabyte of registers |
 /// | 05:00.0 | ivshmem with an 8 GiB BAR, above 4 GiB |
 /// | 00:06.0 | pci-testdev with a prefetchable BAR and two others |
-/// | 00:07.0 | nvme, whose driver has claimed its registers, with a medium of 4 MiB: the file `drive` on the outside |
+/// | 00:07.0 | nvme with a controller memory buffer, whose driver has claimed its registers, with a medium of 4 MiB: the file `drive` on the outside |
 const DEVICES: &[&str] = &[
     "-device intel-iommu,intremap=on,caching-mode=on",
     "-device pcie-root-port,id=rp1,chassis=1,slot=1,addr=0x2,x-speed=16,x-width=16",
@@ -175,7 +182,7 @@ const DEVICES: &[&str] = &[
     "-device ivshmem-plain,memdev=large,bus=rp3",
     "-device pci-testdev,addr=0x6,membar=4M",
     "-drive if=none,id=medium,format=raw,file={folder}/drive",
-    "-device nvme,addr=0x7,serial=none,drive=medium",
+    "-device nvme,addr=0x7,serial=none,drive=medium,cmb_size_mb=1",
 ];
 
 /// A guest that most tests share.

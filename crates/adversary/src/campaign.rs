@@ -111,7 +111,10 @@ pub fn campaign<D: Dut>(
     };
     std::thread::scope(|scope| {
         for _ in 1..request.threads.max(1) {
-            scope.spawn(work);
+            if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                // The system permits no more threads: fewer of them run the same seeds.
+                break;
+            }
         }
         work();
     });

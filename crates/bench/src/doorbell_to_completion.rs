@@ -8,7 +8,8 @@
 //!
 //! Methods: `flag`, a word in host memory that the core polls; `register`, a register of the device
 //! that it polls over the link; `interrupt`, a message whose handler wakes the thread. The
-//! descriptors are already in the device, or it fetches them (`fetched`).
+//! descriptors are already in the device, or it fetches them (`fetched`). A device that only fetches
+//! descriptors is also asked about `interrupt` with these.
 //!
 //! Spoiled by: other users of the links; a deep idle state of the core before the interrupt.
 //!
@@ -19,7 +20,7 @@
 use crate::dma_call::{self, Asked, WRITTEN};
 use crate::needs;
 use crate::question::Question;
-use lanemark_machine::{Completion, Descriptors, Share, Verb};
+use lanemark_machine::{Completion, Descriptors, Facts, Share, Verb};
 use lanemark_record::Quantity;
 
 /// The catalogue row.
@@ -28,7 +29,7 @@ pub const QUESTION: Question = Question {
     summary: "time from a doorbell until the core sees the completion, by size",
     quantity: Quantity::RoundTripLatency,
     cases: |facts, axes| {
-        let of = |verb| dma_call::cases(facts, axes, verb, &WAYS, &[64, 4096, 65536]);
+        let of = |verb| dma_call::cases(facts, axes, verb, &ways(facts), &[64, 4096, 65536]);
         [of(Verb::Store), of(Verb::Load)].concat()
     },
     plan: dma_call::plan,
@@ -39,6 +40,13 @@ pub const QUESTION: Question = Question {
     is_usual: true,
     left_out: needs::dma_driver,
 };
+
+/// The methods of a target.
+fn ways(facts: &Facts) -> Vec<Asked> {
+    let fetches_only = facts.dma.is_some_and(|dma| dma.fetches_only);
+    let by_interrupt = (Share::Doorbell, Descriptors::Fetched, Completion::Interrupt);
+    WAYS.into_iter().chain(fetches_only.then_some(by_interrupt)).collect()
+}
 
 const WAYS: [Asked; 4] = [
     (Share::Doorbell, WRITTEN, Completion::Flag),

@@ -19,7 +19,7 @@ use crate::needs;
 use crate::question::{Question, Watch};
 use crate::rounds::Wanted;
 use crate::sampling::{answer, measure_together};
-use lanemark_machine::{Completion, Facts, Machine, Share, Verb};
+use lanemark_machine::{Completion, Descriptors, Facts, Machine, Share, Verb};
 use lanemark_method::Method;
 use lanemark_record::{Answer, Quantity};
 
@@ -41,7 +41,9 @@ pub const QUESTION: Question = Question {
 /// A doorbell where a flag shows the end; otherwise registers that describe one transfer, and one that shows its end.
 fn way(facts: &Facts) -> Asked {
     let has_flag = facts.dma.is_none_or(|dma| dma.has_flag);
-    (if has_flag { Share::Doorbell } else { Share::List }, WRITTEN, Completion::Interrupt)
+    let fetches_only = facts.dma.is_some_and(|dma| dma.fetches_only);
+    let descriptors = if fetches_only { Descriptors::Fetched } else { WRITTEN };
+    (if has_flag { Share::Doorbell } else { Share::List }, descriptors, Completion::Interrupt)
 }
 
 /// Place that the core polls instead of waiting for the interrupt: memory or a register.

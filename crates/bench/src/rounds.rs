@@ -305,6 +305,7 @@ mod tests {
                 relays_at: None,
                 has_driver: false,
                 has_flag: false,
+                fetches_only: false,
             };
             Facts { dma: Some(dma), ..runtime_fixture::facts(&[]) }
         };

@@ -10,6 +10,7 @@ use lanemark_fit::Tool;
 use lanemark_hw::linux_sysfs::{Address as FunctionAddress, Range};
 use lanemark_hw::linux_vfio::PeerRange;
 use lanemark_hw::linux_xdma::CardMemory;
+use lanemark_hw::{CompletionBy, DataPointers, QueuePlace};
 use lanemark_import::ImportTool;
 use lanemark_inventory::{Address, CpuSet};
 use lanemark_machine::{Access, Fence, Flow};
@@ -482,6 +483,18 @@ pub struct CardArgs {
     /// FUNCTION:BAR:FROM..TO in whole pages, as 0000:04:00.0:2:0..64KiB; append :storage for a BAR that is not prefetchable
     #[arg(long, value_name = "MEMORY", requires = "device")]
     pub peer: Option<PeerRange>,
+    /// Place of the I/O submission queue of an NVMe drive bound to vfio-pci: host (host memory, from which the drive fetches
+    /// commands) or cmb (its controller memory buffer, which is overwritten) [default: host]
+    #[arg(long, value_name = "PLACE")]
+    pub nvme_queues: Option<QueuePlace>,
+    /// Description of the host memory of commands to an NVMe drive bound to vfio-pci: prp (PRP entries), sgl (one SGL descriptor)
+    /// or sgl-list (one for each page, which the drive fetches) [default: prp]
+    #[arg(long, value_name = "KIND")]
+    pub nvme_data: Option<DataPointers>,
+    /// How a core sees completions of an NVMe drive bound to vfio-pci: polling or interrupt; questions that compare both ignore
+    /// it [default: polling]
+    #[arg(long, value_name = "WAY")]
+    pub nvme_completions: Option<CompletionBy>,
     /// Bind the card to this driver for the run, and restore its former driver at the end: vfio-pci, or
     /// lanemark (our kernel module)
     #[arg(long, value_name = "DRIVER", conflicts_with_all = ["repeat", "save_baseline"])]
@@ -511,6 +524,9 @@ impl CardArgs {
             card_memory,
             device,
             peer,
+            nvme_queues,
+            nvme_data,
+            nvme_completions,
             bind,
             dry_run,
             i_own_this_device,
@@ -519,6 +535,7 @@ impl CardArgs {
             system_root,
         } = self;
         let names_nothing = bars.is_empty() && card_memory.is_none() && device.is_none() && peer.is_none();
+        let names_nothing = names_nothing && nvme_queues.is_none() && nvme_data.is_none() && nvme_completions.is_none();
         let names_nothing = names_nothing && bind.is_none();
         names_nothing && !dry_run && !i_own_this_device && !enable && !emulated && system_root.is_none()
     }

@@ -243,9 +243,17 @@ fn output_of(
 
 /// Waits for a command, with its output; kills it after the timeout or on a cancellation.
 fn finished(mut child: Child, timeout: Duration, cancel: &Cancel) -> Result<(ExitStatus, Vec<u8>, Vec<u8>), String> {
-    let (out, err) = (reader(child.stdout.take()), reader(child.stderr.take()));
-    let begun = Instant::now();
     let failed = |error: std::io::Error| format!("waiting for the command: {error}");
+    let readers = reader(child.stdout.take()).and_then(|out| Ok((out, reader(child.stderr.take())?)));
+    let (out, err) = match readers {
+        Ok(readers) => readers,
+        Err(error) => {
+            kill_process_group(Pid::from_child(&child), Signal::KILL).map_err(|error| failed(error.into()))?;
+            child.wait().map_err(failed)?;
+            return Err(format!("no thread can be created ({error}): raise 'ulimit -u' or 'ulimit -v'"));
+        }
+    };
+    let begun = Instant::now();
     let (status, because) = loop {
         if let Some(status) = child.try_wait().map_err(failed)? {
             break (status, None);
@@ -271,9 +279,9 @@ fn finished(mut child: Child, timeout: Duration, cancel: &Cancel) -> Result<(Exi
 }
 
 /// Reads a pipe to its end, at most [`OUTPUT`] bytes, on a thread of its own.
-fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
+fn reader(pipe: Option<impl Read + Send + 'static>) -> std::io::Result<Receiver<Vec<u8>>> {
     let (sender, receiver) = channel();
-    std::thread::spawn(move || {
+    std::thread::Builder::new().spawn(move || {
         let mut bytes = Vec::new();
         if let Some(pipe) = pipe {
             // What was read before an error stays: the reader of the JSON says what is missing.
@@ -281,8 +289,8 @@ fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
         }
         // Nobody receives it after a timeout.
         let _ = sender.send(bytes);
-    });
-    receiver
+    })?;
+    Ok(receiver)
 }
 
 /// The line of a command's messages that says what is wrong: the first one that begins with `error`, or else the last one.

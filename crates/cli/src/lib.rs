@@ -34,6 +34,7 @@ mod recover;
 mod repeat;
 mod report;
 mod request;
+mod stack;
 mod sweep;
 mod trace;
 mod unknown;
@@ -45,6 +46,7 @@ use failure::say;
 pub use import::{above_limit, imported_record};
 pub use lanemark_import::ImportTool;
 pub use page::record_page;
+pub use stack::with_enough_stack;
 use std::ffi::OsString;
 pub use unknown::{fit_json, fit_text};
 

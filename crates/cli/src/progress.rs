@@ -15,8 +15,17 @@ pub fn progress(length: u64) -> ProgressBar {
     if let Ok(style) = ProgressStyle::with_template("{bar:32} {pos}/{len} {eta} left  {msg}") {
         bar.set_style(style);
     }
-    bar.enable_steady_tick(UPDATE_INTERVAL);
+    tick(&bar);
     bar
+}
+
+/// Updates a bar on a thread of its own. Without one, because the system permits no more, it advances with the work only.
+fn tick(bar: &ProgressBar) {
+    // The bar panics if it cannot create its thread.
+    let is_permitted = || std::thread::Builder::new().spawn(|| {}).map(std::thread::JoinHandle::join).is_ok();
+    if !bar.is_hidden() && is_permitted() {
+        bar.enable_steady_tick(UPDATE_INTERVAL);
+    }
 }
 
 /// A progress bar of cases that also advances within a case.
@@ -73,7 +82,7 @@ pub fn spinner(what: String) -> ProgressBar {
         bar.set_style(style);
     }
     bar.set_message(what);
-    bar.enable_steady_tick(UPDATE_INTERVAL);
+    tick(&bar);
     bar
 }
 

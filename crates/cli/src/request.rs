@@ -4,6 +4,7 @@ use crate::args::{AxisArgs, BenchArgs};
 use crate::failure::Failure;
 use crate::output::command_line;
 use lanemark_bench::{Axes, Effort};
+use lanemark_hw::DriveOptions;
 use lanemark_hw::linux_sysfs::Consent;
 use lanemark_machine::Fence;
 use lanemark_record::Reach;
@@ -97,6 +98,11 @@ fn setup(args: &BenchArgs, with: Pairs) -> Result<Setup, RunError> {
             card_memory: card.card_memory,
             peer: card.peer,
             device: card.device.as_deref().map(device_file).transpose()?,
+            drive: DriveOptions {
+                queues: card.nvme_queues.unwrap_or_default(),
+                data: card.nvme_data.unwrap_or_default(),
+                completions: card.nvme_completions.unwrap_or_default(),
+            },
             binds_to: card.bind.clone(),
             consent: Consent { owns_device: card.i_own_this_device, enable: card.enable },
             emulated: card.emulated,

@@ -30,6 +30,7 @@
 //! | `map_unmap.rs` | timing of the library `lanemark-dma`, with and without an IOMMU |
 //! | `runtime_common/` | what CUDA, OpenCL and SYCL share: supported plans, kernel arguments, verification of results |
 //! | `nvme/` | registers, queues and commands of NVMe drives, and runs of their reads, for `linux_vfio` and `linux_nvme` |
+//! | `drive_options.rs` | options of an NVMe drive behind VFIO |
 //! | `host_pages.rs` | memory of this process that devices write |
 //! | `kernel_source.rs` | the source of every kernel |
 //! | `lines.rs` | what a dry run has recorded |
@@ -40,6 +41,7 @@
 pub mod copy_to_device;
 pub mod cuda;
 mod destination;
+mod drive_options;
 pub mod dut_library;
 mod ending;
 pub mod host_memory;
@@ -72,6 +74,7 @@ mod x86;
 
 pub use copy_to_device::DeviceCopy;
 pub use destination::Destination;
+pub use drive_options::{CompletionBy, DataPointers, DriveOptions, NotADriveOption, QueuePlace};
 pub use ending::end_at_once;
 pub use host_memory::HostMemory;
 pub use interpreter::interpreter;

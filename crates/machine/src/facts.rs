@@ -150,6 +150,9 @@ pub struct DmaFacts {
     ///
     /// [`Completion::Flag`]: crate::Completion::Flag
     pub has_flag: bool,
+    /// Whether a device takes descriptors only from host memory, where it fetches them
+    /// ([`Descriptors::Fetched`](crate::Descriptors::Fetched)).
+    pub fetches_only: bool,
 }
 
 impl DmaFacts {
@@ -170,6 +173,7 @@ impl DmaFacts {
             relays_at: None,
             has_driver: true,
             has_flag: false,
+            fetches_only: false,
         }
     }
 }

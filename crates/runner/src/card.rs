@@ -46,7 +46,8 @@ pub(crate) fn open(address: Address, access: &CardAccess, cancel: &Cancel) -> Re
         let file = access.device.as_ref();
         let flag = cancel.flag();
         let (peer, is_emulated) = (access.peer, emulated.is_some());
-        let options = VfioOptions { ranges: &ranges, file, peer, is_emulated, interrupted: Some(&flag) };
+        let (drive, interrupted) = (access.drive, Some(&*flag));
+        let options = VfioOptions { ranges: &ranges, file, peer, drive, is_emulated, interrupted };
         let machine = VfioMachine::open(&system, address, &options)?.interrupted_by(cancel.flag());
         let attachment = machine.attachment().cloned().unwrap_or(attachment);
         let mappings = machine.mappings().to_vec();
@@ -61,9 +62,9 @@ pub(crate) fn open(address: Address, access: &CardAccess, cancel: &Cancel) -> Re
         });
         let reads = machine.reads_a_drive().then(|| {
             format!(
-                "{address}: DMA writes to host memory are reads of an NVMe drive, from the store to the doorbell until a core sees the \
-                 completion, so every time includes the drive's access to its medium: it is an upper bound, and a rate a lower bound \
-                 of the link"
+                "{address}: DMA writes to host memory are reads of an NVMe drive, from the first store of a command until a core sees \
+                 the completion, so every time includes the drive's access to its medium: it is an upper bound, and a rate a lower \
+                 bound of the link"
             )
         });
         let card = Card { attachment, mappings, emulated, before, peer, mps: payload(address) };
@@ -127,14 +128,19 @@ pub(crate) fn open_xdma(path: &Path, access: &CardAccess, cancel: &Cancel) -> Re
 /// The attachment of a card that is bound to `vfio-pci`, without ranges.
 ///
 /// # Errors
-/// [`RunError`] if the card is absent, or if a device file is given and the card is not bound to `vfio-pci`.
+/// [`RunError`] if the card is absent, or if a device file or options of a drive are given and the card is not bound to
+/// `vfio-pci`.
 pub(crate) fn behind_vfio(address: Address, access: &CardAccess) -> Result<Option<Attachment>, RunError> {
     let attachment = Attachment::without_ranges(&access.system(), address, DRIVER)?;
     if attachment.is_none() && access.device.is_some() {
         return Err(RunError::DeviceNotBehindVfio(address.to_string()));
     }
+    if let Some(field) = access.drive.given().filter(|_| attachment.is_none()) {
+        return Err(RunError::DriveNotBehindVfio { field, device: address.to_string() });
+    }
     // Named ranges of a bound card that the user owns are mapped through sysfs, if nothing asks for VFIO.
     let asks_for_vfio = access.bars.is_empty() || access.device.is_some() || access.binds_to(DRIVER);
+    let asks_for_vfio = asks_for_vfio || access.drive.given().is_some();
     Ok(attachment.filter(|_| asks_for_vfio || !access.consent.owns_device))
 }
 

@@ -233,6 +233,14 @@ pub enum RunError {
         "device: {0} is not bound to vfio-pci, through which its DMA engine is driven: add --bind vfio-pci, or bind it with: lanemark bind {0}"
     )]
     DeviceNotBehindVfio(String),
+    /// An option of an NVMe drive for one that is not behind VFIO.
+    #[error("{field}: {device} is not bound to vfio-pci: add --bind vfio-pci, or bind it with: lanemark bind {device}")]
+    DriveNotBehindVfio {
+        /// The part of the request that applies to such drives only.
+        field: &'static str,
+        /// PCI address of the drive.
+        device: String,
+    },
     /// An OpenCL device that cannot be opened.
     #[error(transparent)]
     OpenCl(#[from] OpenClError),
@@ -411,7 +419,10 @@ impl RunError {
             RunError::With(_) | RunError::RepeatedKey { .. } => "with",
             RunError::Setpci(_) => "setpci",
             RunError::Fault(_) | RunError::FaultInFormula { .. } | RunError::FaultNeverOccurs { .. } => "fault",
-            RunError::RealTarget { field, .. } | RunError::NoCard { field } | RunError::NoXdma { field } => field,
+            RunError::RealTarget { field, .. }
+            | RunError::NoCard { field }
+            | RunError::NoXdma { field }
+            | RunError::DriveNotBehindVfio { field, .. } => field,
             RunError::NoRuntimeForKernels => "kernels",
             RunError::TwinIsReal { .. } | RunError::NoTwin => "twin",
             RunError::MatrixName { .. } | RunError::MatrixFile { .. } => "matrix",
@@ -476,6 +487,7 @@ mod tests {
             RunError::NoXdma { field: "card_memory" },
             RunError::NoDeviceFile { name: "a".to_owned(), because: "b".to_owned() },
             RunError::DeviceNotBehindVfio("0000:01:00.0".to_owned()),
+            RunError::DriveNotBehindVfio { field: "nvme_queues", device: "0000:01:00.0".to_owned() },
             RunError::PeerIsTarget("0000:01:00.0".to_owned()),
             RunError::PeerWithoutEngine,
             RunError::DryRunOfOthers,

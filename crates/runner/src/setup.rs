@@ -4,6 +4,7 @@ use crate::changes::Changes;
 use crate::error::RunError;
 use crate::target::Target;
 use lanemark_devices::{DeviceFile, Harmless};
+use lanemark_hw::DriveOptions;
 use lanemark_hw::linux_sysfs::{Consent, Kind, Range, System};
 use lanemark_hw::linux_vfio::PeerRange;
 use lanemark_hw::linux_xdma::CardMemory;
@@ -33,6 +34,8 @@ pub struct CardAccess {
     pub card_memory: Option<CardMemory>,
     /// Description of the card, for its DMA engine.
     pub device: Option<DeviceFile>,
+    /// Options of an NVMe drive behind VFIO.
+    pub drive: DriveOptions,
     /// Driver to which the card is bound before it is opened, `vfio-pci` or `lanemark`; for a dry run, which binds nothing.
     pub binds_to: Option<String>,
     /// Consent to use a device with a bound driver, and to enable memory decoding.
@@ -61,7 +64,7 @@ impl CardAccess {
             (self.emulated && !has_other, "emulated"),
             (self.system_root.is_some() && !has_other, "system_root"),
         ];
-        given.into_iter().find(|(is_given, _)| *is_given).map(|(_, field)| field)
+        given.into_iter().find(|(is_given, _)| *is_given).map(|(_, field)| field).or_else(|| self.drive.given())
     }
 
     /// Checks that card options come with exactly one card.

@@ -116,6 +116,7 @@ impl CudaMachine {
             relays_at: None,
             has_driver: true,
             has_flag: false,
+            fetches_only: false,
         };
         let facts = Facts { dma: Some(dma), ..machine.facts().clone() };
         Ok(CudaMachine { device, facts, machine, least_sample, own_reads })

@@ -22,6 +22,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 /// Most host memory for reads.
@@ -188,7 +189,14 @@ impl Drop for NvmeMachine {
         let Some(file) = self.file.take().filter(|_| self.node.is_removed()) else { return };
         // Linux 6.1 faults when the last file of a removed drive is closed, which ends the thread that closes it. So this one
         // does not, and waits for that one no longer than it must.
-        let closing = std::thread::spawn(move || drop(file));
+        let (sender, receiver) = channel::<OwnedFd>();
+        let Ok(closing) = std::thread::Builder::new().spawn(move || drop(receiver.recv())) else {
+            // Without a thread, the kernel closes it at the end of the process.
+            std::mem::forget(file);
+            return;
+        };
+        // The thread only ends after it has received the file.
+        let _ = sender.send(file);
         let end = Instant::now() + CLOSING;
         while !closing.is_finished() && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(10));
@@ -197,13 +205,19 @@ impl Drop for NvmeMachine {
 }
 
 pub(super) const fn limits(namespace: Namespace, most_bytes: u64, queues: Queues, cores: u32) -> DriveLimits {
-    DriveLimits { namespace, most_bytes, depth: queues.depth(), queues, mapped_bytes: MAPPED, cores }
+    let (depth, cmb, interrupts, by_interrupt) = (queues.depth(), None, false, false);
+    DriveLimits { namespace, most_bytes, depth, queues, cmb, interrupts, by_interrupt, mapped_bytes: MAPPED, cores }
 }
 
 pub(super) fn facts(path: &Path, summary: String, limits: DriveLimits, is_emulated: bool) -> Facts {
     // The kernel maps the memory of each command anew, so a window has no pages in an IOTLB.
-    let dma =
-        DmaFacts { tags: limits.depth, has_flag: true, page_bytes: None, ..DmaFacts::of_register_engine(MAPPED, PAGE) };
+    let dma = DmaFacts {
+        tags: limits.depth,
+        has_flag: true,
+        fetches_only: true,
+        page_bytes: None,
+        ..DmaFacts::of_register_engine(MAPPED, PAGE)
+    };
     Facts {
         name: format!("nvme:{}", path.display()),
         summary,

@@ -119,10 +119,11 @@ pub(super) fn outcome(command: &'static str, returned: i32) -> Result<(), NvmeEr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nvme::DataPointer;
 
     #[test]
     fn a_read_has_its_fields_where_the_kernel_reads_them() {
-        let command = Passthrough::of(&Command::read(7, 0x1_2345_6789, 8, [0x20_0000, 0]), 4096);
+        let command = Passthrough::of(&Command::read(7, 0x1_2345_6789, 8, DataPointer::prp([0x20_0000, 0])), 4096);
         let bytes = command.bytes();
         let dword = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
         assert_eq!((bytes[0], dword(4), bytes.len()), (2, 7, 72));

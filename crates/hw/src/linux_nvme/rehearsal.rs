@@ -2,6 +2,7 @@
 
 use super::machine::{MAPPED, facts, limits};
 use super::{DriveError, DriveNode};
+use crate::drive_options::DriveOptions;
 use crate::lines::Lines;
 use crate::nvme::{DriveLimits, Queues, reads_of};
 use crate::x86::cpu::Cpu;
@@ -30,7 +31,7 @@ impl NvmeRehearsal {
             path: path.to_owned(),
             because: format!("no CPU affinity mask can be read: {error}"),
         })?;
-        let any = DriveLimits::unidentified(MAPPED, usable_cores(cpus.len()));
+        let any = DriveLimits::unidentified(DriveOptions::default(), MAPPED, usable_cores(cpus.len()));
         let limits = limits(any.namespace, any.most_bytes, Queues::Kernel, any.cores);
         let summary = format!("dry run; {}", Cpu::detected().brand);
         let facts = facts(path, summary, limits, is_emulated);

@@ -6,17 +6,22 @@ use super::host_window::HostWindow;
 use super::registers::Registers;
 use super::transfers::REPORT;
 use super::{Container, VfioDevice, VfioError, VfioInterrupt};
+use crate::drive_options::{CompletionBy, DataPointers, DriveOptions, QueuePlace};
 use crate::host_pages::HostPages;
-use crate::linux_sysfs::Device;
+use crate::linux_sysfs::{Attachment, Device, Kind, Range};
 use crate::nvme::{
-    Bar, Command, Controller, ControllerData, DmaMemory, DriveLimits, Namespace, NvmeError, PAGE, Places, QUEUE_BYTES,
-    Queues, ReadQueue, Reads, is_stopped, list_bytes, pointers, registers_end,
+    Bar, Cmb, Command, Controller, ControllerData, DataPointer, DmaMemory, DriveLimits, Interrupt, IoInterrupt,
+    IoQueues, MappedCmb, Namespace, NvmeError, PAGE, Places, QUEUE_BYTES, Queues, ReadQueue, Reads, is_stopped,
+    list_bytes, registers_end,
 };
+use lanemark_dma::Region;
 use lanemark_machine::{Confirmed, DmaFacts, MachineError, Samples, Transfer};
+use lanemark_units::{Iova, format_size};
 use rustix::io::Errno;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use vfio_bindings::bindings::vfio::{VFIO_PCI_MSI_IRQ_INDEX, VFIO_PCI_MSIX_IRQ_INDEX};
 
 /// BAR of the registers. Source: NVM Express over PCIe Transport Specification 1.0, 3.1.
 pub(super) const BAR: u8 = 0;
@@ -27,6 +32,11 @@ const ADDRESS_BITS: u32 = 64;
 #[derive(Debug)]
 pub(super) struct Drive {
     registers: Registers,
+    /// Its memory buffer, if it is to hold queues.
+    cmb: Option<DriveCmb>,
+    options: DriveOptions,
+    /// The kind of its interrupts; `None` if it has neither MSI-X nor MSI.
+    vectors: Option<Vectors>,
     data: ControllerData,
     namespace: Option<Namespace>,
     depth: u32,
@@ -35,6 +45,86 @@ pub(super) struct Drive {
     pages: Option<HostPages>,
     /// Whether the controller could not be stopped after an error, so that its DMA may still be going on.
     is_running: bool,
+}
+
+/// A kind of interrupts: its index and its name.
+#[derive(Clone, Copy, Debug)]
+struct Vectors {
+    index: u32,
+    name: &'static str,
+}
+
+impl Vectors {
+    /// The first of these kinds of which the device has a vector.
+    fn of(device: &VfioDevice) -> Result<Option<Vectors>, String> {
+        for (index, name) in [(VFIO_PCI_MSIX_IRQ_INDEX, "MSI-X"), (VFIO_PCI_MSI_IRQ_INDEX, "MSI")] {
+            let count = device.vectors(index).map_err(|error| format!("counting its {name} vectors: {error}"))?;
+            if count > 0 {
+                return Ok(Some(Vectors { index, name }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Vector of the I/O completion queue, which it shares with the admin queue: every device with interrupts has it.
+const VECTOR: u16 = 0;
+/// Longest wait for an interrupt without a look at the flags, in ms.
+const LOOK_MS: u32 = 100;
+
+impl Interrupt for VfioInterrupt {
+    fn wait(&self) -> Result<bool, Errno> {
+        match VfioInterrupt::wait(self, LOOK_MS) {
+            // A signal ends the wait, and the caller looks at the flag.
+            Err(Errno::INTR) => Ok(false),
+            found => found,
+        }
+    }
+}
+
+/// The controller memory buffer of a drive, mapped into this process.
+#[derive(Debug)]
+struct DriveCmb {
+    cmb: Cmb,
+    memory: Registers,
+    /// Address of its first byte, for the controller and on the bus.
+    address: u64,
+}
+
+impl DriveCmb {
+    /// Finds the buffer, and maps the pages for queues.
+    fn open(registers: &Registers, device: &Arc<VfioDevice>, sysfs: &Device) -> Result<DriveCmb, String> {
+        let cmb = Cmb::find(registers).map_err(|error| error.to_string())?;
+        let kind = Some(Kind::Registers { may_load: true, may_store: true });
+        let (from, to) = (cmb.offset, cmb.offset.saturating_add(cmb.queue_bytes()));
+        let place = Attachment::place(sysfs, Range { bar: cmb.bar, from, to, kind });
+        let start = place.map_err(|error| error.to_string())?.bar.start.0;
+        let memory = Registers::open(device, sysfs, cmb.bar, from, to).map_err(|error| error.to_string())?;
+        // As Linux does: the controller gets the address of the BAR, which the bus does not use for memory.
+        Ok(DriveCmb { cmb, memory, address: start.saturating_add(from) })
+    }
+
+    const fn mapped(&self) -> MappedCmb<'_, Registers> {
+        MappedCmb { cmb: self.cmb, memory: &self.memory, address: self.address }
+    }
+
+    /// The addresses that the controller takes for the buffer. Before version 1.4, these are all of its BAR.
+    fn region(&self) -> Region {
+        let Cmb { offset, len, .. } = self.cmb;
+        let (first, last) = (self.address - offset, self.address.saturating_add(len - 1));
+        Region { name: "the controller memory buffer", first: Iova(first), last: Iova(last) }
+    }
+
+    /// Place, and which queues it can hold, in words.
+    fn summary(&self) -> String {
+        let Cmb { bar, offset, len, holds_completions } = self.cmb;
+        let completions = if holds_completions { "also completion queues" } else { "no completion queues" };
+        format!(
+            "I/O submission queue in the controller memory buffer of {} at BAR{bar}+{offset:#x}, mapped as UC, which can hold \
+             {completions}",
+            format_size(len)
+        )
+    }
 }
 
 /// The parts of a machine that a run uses.
@@ -50,19 +140,19 @@ pub(super) struct DriveBench<'a> {
 
 /// Host memory of a run: the places of its reads, the queues, and lists of data pointers.
 #[derive(Clone, Copy, Debug)]
-struct Layout {
+pub(super) struct Layout {
     queues: u64,
     lists: u64,
     /// Bytes of each list: one for each place of the window, and one for the scratch.
     list: u64,
-    len: u64,
+    pub(super) len: u64,
 }
 
 impl Layout {
-    fn of(transfer: &Transfer) -> Layout {
+    fn of(transfer: &Transfer, data: DataPointers) -> Layout {
         let Transfer { bytes, window, .. } = *transfer;
         let queues = Places::of(transfer).end;
-        let (lists, list) = (queues + QUEUE_BYTES, list_bytes(bytes));
+        let (lists, list) = (queues + QUEUE_BYTES, list_bytes(data, bytes));
         let len = (lists + (window.places(bytes) + 1) * list).next_multiple_of(PAGE);
         Layout { queues, lists, list, len }
     }
@@ -77,20 +167,28 @@ impl Drive {
         container: &Arc<Container>,
         sysfs: &Device,
         mapped: u64,
-        interrupted: Option<&AtomicBool>,
+        (options, interrupted): (DriveOptions, Option<&AtomicBool>),
     ) -> Result<Drive, VfioError> {
         let device = container.device();
         let unsupported = |because: String| VfioError::Unsupported { device: device.address(), because };
         let registers = registers(device, sysfs).map_err(unsupported)?;
+        let cmb = (options.queues == QueuePlace::Cmb).then(|| DriveCmb::open(&registers, device, sysfs));
+        let cmb = cmb.transpose().map_err(unsupported)?;
+        let vectors = Vectors::of(device).map_err(unsupported)?;
+        if vectors.is_none() && options.completions == CompletionBy::Interrupt {
+            let because = NvmeError::NoOption("the drive has neither MSI-X nor MSI vectors");
+            return Err(unsupported(because.to_string()));
+        }
         let mut pages = HostPages::new(mapped + (mapped / 8))
             .map_err(|error| unsupported(format!("no memory for DMA can be allocated: {error}")))?;
         let (page_bytes, mapped_bytes) = (pages.page_bytes(), mapped);
         let identified = {
-            let window = HostWindow::map(container, &mut pages, QUEUE_BYTES, ADDRESS_BITS)
+            let own = cmb.as_ref().map(DriveCmb::region);
+            let window = HostWindow::map(container, &mut pages, QUEUE_BYTES, ADDRESS_BITS, own)
                 .map_err(|error| unsupported(format!("mapping memory for the drive: {error}")))?;
             let master = BusMaster::enable(Arc::clone(device));
             let _master = master.map_err(|error| unsupported(format!("enabling bus mastering: {error}")))?;
-            let identified = identified(&registers, &window, &mut flag(interrupted));
+            let identified = identified(&registers, &window, cmb.as_ref(), &mut flag(interrupted));
             if identified.is_err() && device.can_reset() {
                 // Its DMA must end before the memory is unmapped and reused.
                 let _ = device.reset();
@@ -101,8 +199,24 @@ impl Drive {
             NvmeError::Interrupted => VfioError::Interrupted,
             error => unsupported(error.to_string()),
         })?;
+        if !data.has_sgl && options.data != DataPointers::Prp {
+            let because = NvmeError::NoOption("the drive takes no SGLs (SGLS of Identify Controller)");
+            return Err(unsupported(because.to_string()));
+        }
         let pages = Some(pages);
-        Ok(Drive { registers, data, namespace, depth, mapped_bytes, page_bytes, pages, is_running: false })
+        Ok(Drive {
+            registers,
+            cmb,
+            options,
+            vectors,
+            data,
+            namespace,
+            depth,
+            mapped_bytes,
+            page_bytes,
+            pages,
+            is_running: false,
+        })
     }
 
     /// The first active namespace.
@@ -114,11 +228,16 @@ impl Drive {
     pub(super) fn limits(&self, cores: u32) -> Option<DriveLimits> {
         let most_bytes = DriveLimits::most_bytes(self.data.most_bytes);
         let (depth, mapped_bytes) = (self.depth, self.mapped_bytes);
+        let cmb = self.cmb.as_ref().map(|cmb| cmb.cmb.holds_completions);
+        let (interrupts, by_interrupt) = (self.vectors.is_some(), self.options.completions == CompletionBy::Interrupt);
         self.namespace.map(|namespace| DriveLimits {
             namespace,
             most_bytes,
             depth,
             queues: Queues::Own,
+            cmb,
+            interrupts,
+            by_interrupt,
             mapped_bytes,
             cores,
         })
@@ -126,22 +245,29 @@ impl Drive {
 
     /// Facts for questions; `None` without a namespace.
     pub(super) fn facts(&self) -> Option<DmaFacts> {
-        self.namespace.map(|_| facts(self.mapped_bytes, self.page_bytes, self.depth))
+        let pages = (self.mapped_bytes, self.page_bytes);
+        self.namespace.map(|_| facts(pages, self.depth, self.cmb.is_some()))
     }
 
-    /// Model and namespace, in words.
+    /// Model, namespace, and how commands, data and completions are exchanged, in words.
     pub(super) fn summary(&self) -> String {
         let namespace = self.namespace.map_or_else(
             || "no active namespace, so it answers no question about DMA".to_owned(),
             |namespace| namespace.to_string(),
         );
-        format!("{}, {namespace}", self.data)
+        let queues = self.cmb.as_ref().map_or_else(|| "I/O queues in host memory".to_owned(), DriveCmb::summary);
+        let completions = match (self.options.completions, self.vectors) {
+            (CompletionBy::Interrupt, Some(Vectors { name, .. })) => format!("completions by {name} interrupt"),
+            _ => "completions polled".to_owned(),
+        };
+        format!("{}, {namespace}; {queues}, {}, {completions}", self.data, self.options.data.in_words())
     }
 }
 
-/// Facts of a drive with this depth of its queues.
-pub(super) const fn facts(mapped_bytes: u64, page_bytes: u64, depth: u32) -> DmaFacts {
-    DmaFacts { tags: depth, has_flag: true, ..DmaFacts::of_register_engine(mapped_bytes, page_bytes) }
+/// Facts of a drive with this depth of its queues, which may be in a controller memory buffer.
+pub(super) const fn facts((mapped_bytes, page_bytes): (u64, u64), depth: u32, has_cmb: bool) -> DmaFacts {
+    let engine = DmaFacts::of_register_engine(mapped_bytes, page_bytes);
+    DmaFacts { tags: depth, has_flag: true, fetches_only: !has_cmb, ..engine }
 }
 
 /// Maps the registers up to the last doorbell that is used.
@@ -159,11 +285,13 @@ fn registers(device: &Arc<VfioDevice>, sysfs: &Device) -> Result<Registers, Stri
 fn identified(
     registers: &Registers,
     memory: &HostWindow<'_>,
+    cmb: Option<&DriveCmb>,
     check: &mut impl FnMut() -> Result<(), NvmeError>,
 ) -> Result<(ControllerData, Option<Namespace>, u32), NvmeError> {
-    let mut controller = Controller::enable(registers, memory, 0, check)?;
+    let mut controller = Controller::enable(registers, memory, 0, cmb.map(DriveCmb::mapped), check)?;
     let (data, namespace) = controller.identify(check)?;
-    let depth = controller.create_queues(check)?;
+    let queues = if cmb.is_some() { IoQueues::SubmissionsInCmb } else { IoQueues::Host };
+    let depth = controller.create_queues(queues, None, check)?;
     controller.disable()?;
     Ok((data, namespace, depth))
 }
@@ -204,12 +332,13 @@ impl DmaMemory for HostWindow<'_> {
 }
 
 /// The I/O queue pair of an enabled controller, and what its commands need.
-struct OwnQueue<'a> {
+pub(super) struct OwnQueue<'a> {
     controller: Controller<'a, Registers, HostWindow<'a>>,
     window: &'a HostWindow<'a>,
     registers: &'a Registers,
     namespace: u32,
     layout: Layout,
+    data: DataPointers,
     name: &'a str,
     device: &'a VfioDevice,
     requested: Option<&'a VfioInterrupt>,
@@ -220,7 +349,7 @@ impl ReadQueue for OwnQueue<'_> {
 
     fn read(&self, first: u64, blocks: u32, at: u64, bytes: u64, place: u64) -> Command {
         let list = self.layout.lists + place * self.layout.list;
-        Command::read(self.namespace, first, blocks, pointers(self.window, at, bytes, list))
+        Command::read(self.namespace, first, blocks, DataPointer::of(self.data, self.window, at, bytes, list))
     }
 
     #[inline]
@@ -253,7 +382,7 @@ impl DriveBench<'_> {
     /// Runs a plan and verifies its bytes.
     pub(super) fn run(self, samples: &mut Samples) -> Result<(), MachineError> {
         self.check_stopped()?;
-        let layout = Layout::of(&self.reads.asked.transfer);
+        let layout = self.layout();
         let log = FaultLog::from_now(self.log);
         let mut pages = match self.drive.pages.take().filter(|pages| pages.len() >= layout.len) {
             Some(pages) => pages,
@@ -264,8 +393,7 @@ impl DriveBench<'_> {
         self.reads.fill(&mut pages);
         let device = Arc::clone(self.container.device());
         let confirmed = {
-            let mapped = HostWindow::map(self.container, &mut pages, layout.len, ADDRESS_BITS);
-            let window = mapped.map_err(|error| self.os("mapping memory for DMA", std::io::Error::other(error)))?;
+            let window = self.mapped(&mut pages, layout)?;
             let done = self.measured(layout, &window, samples);
             if done.is_err() {
                 // A read may still be going on: it must end before its memory is unmapped and reused.
@@ -302,18 +430,18 @@ impl DriveBench<'_> {
     pub(super) fn read(self, from: u64, to: &mut [u8]) -> Result<(), MachineError> {
         self.check_stopped()?;
         let Reads { plan, asked, namespace, name, .. } = self.reads;
-        let (transfer, layout) = (asked.transfer, Layout::of(&asked.transfer));
+        let (transfer, layout) = (asked.transfer, self.layout());
         let (bytes, block) = (transfer.bytes, namespace.block_bytes);
         if !from.is_multiple_of(block) || !(to.len() as u64).is_multiple_of(bytes) {
             let what = format!("{name}: {} B at {from} are no whole reads of {bytes} B at a block", to.len());
             return Err(self.device_error(what));
         }
         let mut pages = HostPages::new(layout.len).map_err(|error| self.os("allocating memory", error.into()))?;
-        let window = HostWindow::map(self.container, &mut pages, layout.len, ADDRESS_BITS)
-            .map_err(|error| self.os("mapping memory for DMA", std::io::Error::other(error)))?;
+        let window = self.mapped(&mut pages, layout)?;
         let master = BusMaster::enable(Arc::clone(self.container.device()));
         let _master = master.map_err(|error| self.os("enabling bus mastering", error))?;
-        let mut queue = self.queue(layout, &window)?;
+        let interrupt = self.interrupt()?;
+        let mut queue = self.queue(layout, &window, interrupt.as_ref())?;
         let blocks = (bytes / block) as u32;
         let read = |nth: u64| queue.read((from + nth * bytes) / block, blocks, nth * bytes, bytes, nth);
         let commands: Vec<Command> = (0..transfer.count).map(read).collect();
@@ -325,19 +453,45 @@ impl DriveBench<'_> {
         Ok(())
     }
 
+    pub(super) fn layout(&self) -> Layout {
+        Layout::of(&self.reads.asked.transfer, self.drive.options.data)
+    }
+
+    /// Enables the interrupt of the run, if it has one.
+    fn interrupt(&self) -> Result<Option<VfioInterrupt>, MachineError> {
+        let Some(vectors) = self.drive.vectors.filter(|_| self.reads.asked.by_interrupt) else { return Ok(None) };
+        let enabled = VfioInterrupt::enable(Arc::clone(self.container.device()), vectors.index, VECTOR.into());
+        enabled.map(Some).map_err(|error| self.os("enabling an interrupt of the drive", error))
+    }
+
+    /// Maps the memory of a run for the drive.
+    pub(super) fn mapped<'a>(&self, pages: &'a mut HostPages, layout: Layout) -> Result<HostWindow<'a>, MachineError> {
+        let own = self.drive.cmb.as_ref().map(DriveCmb::region);
+        HostWindow::map(self.container, pages, layout.len, ADDRESS_BITS, own)
+            .map_err(|error| self.os("mapping memory for DMA", std::io::Error::other(error)))
+    }
+
     /// Enables the controller, and creates its queues.
-    fn queue<'a>(&'a self, layout: Layout, window: &'a HostWindow<'a>) -> Result<OwnQueue<'a>, MachineError> {
+    pub(super) fn queue<'a>(
+        &'a self,
+        layout: Layout,
+        window: &'a HostWindow<'a>,
+        interrupt: Option<&'a VfioInterrupt>,
+    ) -> Result<OwnQueue<'a>, MachineError> {
         let failed = |error: NvmeError| self.reads.failed((error, ""), self.reads.plan.timeout);
         let registers = &self.drive.registers;
         let mut check = flag(Some(self.reads.interrupted));
-        let mut controller = Controller::enable(registers, window, layout.queues, &mut check).map_err(failed)?;
-        controller.create_queues(&mut check).map_err(failed)?;
+        let cmb = self.drive.cmb.as_ref().map(DriveCmb::mapped);
+        let mut controller = Controller::enable(registers, window, layout.queues, cmb, &mut check).map_err(failed)?;
+        let interrupt = interrupt.map(|event| IoInterrupt { vector: VECTOR, event });
+        controller.create_queues(self.reads.asked.queues, interrupt, &mut check).map_err(failed)?;
         Ok(OwnQueue {
             controller,
             window,
             registers,
             namespace: self.reads.namespace.id,
             layout,
+            data: self.drive.options.data,
             name: self.reads.name,
             device: self.container.device(),
             requested: self.requested,
@@ -357,7 +511,8 @@ impl DriveBench<'_> {
     ) -> Result<Confirmed, MachineError> {
         let master = BusMaster::enable(Arc::clone(self.container.device()));
         let _master = master.map_err(|error| self.os("enabling bus mastering", error))?;
-        let mut queue = self.queue(layout, window)?;
+        let interrupt = self.interrupt()?;
+        let mut queue = self.queue(layout, window, interrupt.as_ref())?;
         self.reads.once(&mut queue, Command::flush(self.reads.namespace.id))?;
         let confirmed = self.reads.measured(&mut queue, window.memory(), samples)?;
         self.disabled(queue)?;
@@ -365,7 +520,7 @@ impl DriveBench<'_> {
     }
 
     /// Fails if the controller was not stopped after an earlier run.
-    fn check_stopped(&self) -> Result<(), MachineError> {
+    pub(super) fn check_stopped(&self) -> Result<(), MachineError> {
         if !self.drive.is_running {
             return Ok(());
         }
@@ -376,11 +531,11 @@ impl DriveBench<'_> {
         )))
     }
 
-    fn device_error(&self, what: String) -> MachineError {
+    pub(super) fn device_error(&self, what: String) -> MachineError {
         MachineError::Device { machine: self.reads.name.to_owned(), what }
     }
 
-    fn os(&self, doing: &'static str, source: std::io::Error) -> MachineError {
+    pub(super) fn os(&self, doing: &'static str, source: std::io::Error) -> MachineError {
         MachineError::Os { machine: self.reads.name.to_owned(), doing, source }
     }
 }

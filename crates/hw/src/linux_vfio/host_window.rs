@@ -25,7 +25,8 @@ pub(super) struct HostWindow<'a> {
 pub(super) type MapError = Box<dyn Error + Send + Sync>;
 
 impl HostWindow<'_> {
-    /// Maps the first `len` bytes of `pages`, in one piece, within the first `address_bits` bits of the IOVAs.
+    /// Maps the first `len` bytes of `pages`, in one piece, within the first `address_bits` bits of the IOVAs, and outside of
+    /// the addresses `own` that the device takes for its own.
     ///
     /// The lowest IOVAs stay unmapped, so that an address register that was never written, or that lacks its upper bits,
     /// does not lead to mapped memory.
@@ -34,8 +35,10 @@ impl HostWindow<'_> {
         pages: &'a mut HostPages,
         len: u64,
         address_bits: u32,
+        own: Option<Region>,
     ) -> Result<HostWindow<'a>, MapError> {
         let space = HostWindow::space(container, address_bits)?;
+        let space = own.map_or(Ok(space.clone()), |own| space.without(own))?;
         // SAFETY: the pages live longer than this window, which unmaps them, and are accessed by copies only.
         let iommu = unsafe { Iommu::new(Arc::clone(container)) };
         let mut domain = Domain::new("dma", FreeList::new(space), iommu, Invalidation::Strict)?;

@@ -7,7 +7,9 @@ use super::engine::EngineDriver;
 use super::host_window::HostWindow;
 use super::peer::Peer;
 use super::transfers::Bench;
+use super::unmapped::UnmappedRead;
 use super::{Container, Iommu, PeerRange, VfioError, VfioInterrupt, VfioOptions};
+use crate::drive_options::DriveOptions;
 use crate::host_pages::HostPages;
 use crate::linux_sysfs::{Address, Attachment, BarFiles, CardMachine, Mapping, System};
 use crate::map_unmap::{mapper_by, refused};
@@ -50,8 +52,8 @@ pub(super) const MAPPED: u64 = 64 << 20;
 ///   requested it back. Bus mastering is on while a run with DMA makes transfers, and host memory is mapped only meanwhile.
 /// - **Times:** as for [`HostMemory`](crate::HostMemory). A mapping includes the pinning of the pages. A transfer begins
 ///   with the first store to a register of the engine, and ends when the core sees the register or the interrupt that shows
-///   its end: it includes both, so it is an upper bound of the time of the DMA. That of a drive begins with the doorbell and
-///   ends when the core sees the completion; it includes the medium.
+///   its end: it includes both, so it is an upper bound of the time of the DMA. That of a drive begins with the first store of
+///   a command and ends when the core sees the completion; it includes the medium.
 /// - **Timeout:** of each transfer by the device file, and of each sample by the plan.
 /// - **Confirmed:** the bytes that DMA wrote in the last iteration, and those that it read in its last transfer. Other bytes
 ///   of the mapped memory must be unchanged. For mappings nothing; the kernel reports how much it unmapped, and a run fails
@@ -118,11 +120,14 @@ impl VfioMachine {
         let engine =
             options.file.map(|file| DmaEngine::open(&container, &attachment, file, timer)).transpose()?.flatten();
         let is_drive = options.is_drive(system, device);
-        let open_drive = || Drive::open(&container, &attachment.device, MAPPED, options.interrupted);
+        let how = (options.drive, options.interrupted);
+        let open_drive = || Drive::open(&container, &attachment.device, MAPPED, how);
         // A drive that cannot be identified still maps memory, and has BARs.
         let (drive, unidentified) = match is_drive.then(open_drive).transpose() {
             Ok(drive) => (drive, None),
             Err(VfioError::Interrupted) => return Err(VfioError::Interrupted),
+            // An option that cannot be followed is not left aside.
+            Err(error) if options.drive.given().is_some() => return Err(error),
             Err(error) => (None, Some(error.to_string())),
         };
         let has_ranges = !attachment.places.is_empty();
@@ -144,7 +149,7 @@ impl VfioMachine {
             with_peer(&mut facts, peer);
         }
         if let Some(because) = &unidentified {
-            facts.dma = Some(drive::facts(MAPPED, PAGE as u64, 1));
+            facts.dma = Some(drive::facts((MAPPED, PAGE as u64), 1, false));
             facts.summary = format!("NVMe drive that could not be identified ({because}); {}", facts.summary);
         }
         if let Some(drive) = &drive {
@@ -210,12 +215,33 @@ impl VfioMachine {
     ) -> Result<(), MachineError> {
         self.check_device()?;
         let plan = whole(command_bytes, bytes.len() as u64, depth);
-        let asked = self.reads(&plan).unwrap_or_else(|| {
-            Err(Refusal::new("a read of a drive", "it is no NVMe drive, or has no active namespace"))
-        });
-        let asked = asked.map_err(|refusal| refusal.into_error(&self.facts))?;
+        let asked = self.asked_of_drive(&plan)?;
         self.runs += 1;
         self.with_drive(&plan, asked, |bench| bench.read(from, bytes))
+    }
+
+    /// The reads of the drive that a plan asks for.
+    fn asked_of_drive(&self, plan: &Plan) -> Result<DrivePlan, MachineError> {
+        let asked = self.reads(plan).unwrap_or_else(|| Err(no_drive()));
+        asked.map_err(|refusal| refusal.into_error(&self.facts))
+    }
+
+    /// Reads a block of the drive to memory that was unmapped just before, which the IOMMU must block.
+    ///
+    /// # Errors
+    /// [`MachineError`] of a device without a namespace, of mappings, and of a read before that, to mapped memory.
+    pub fn read_unmapped(&mut self) -> Result<UnmappedRead, MachineError> {
+        self.check_device()?;
+        let block = self.drive.as_ref().and_then(Drive::namespace).map_or(512, |namespace| namespace.block_bytes);
+        let plan = whole(block, block, 1);
+        let asked = self.asked_of_drive(&plan)?;
+        self.runs += 1;
+        let mut found = None;
+        self.with_drive(&plan, asked, |bench| {
+            found = Some(bench.read_unmapped()?);
+            Ok(())
+        })?;
+        found.ok_or_else(|| no_drive().into_error(&self.facts))
     }
 
     /// Limits of plans; an ioctl takes microseconds.
@@ -257,7 +283,7 @@ impl VfioMachine {
     /// The reads of a drive that a plan asks for; `None` for other work, and without a drive that has a namespace.
     fn reads(&self, plan: &Plan) -> Option<Result<DrivePlan, Refusal>> {
         if let Some(because) = &self.unidentified {
-            let any = DriveLimits::unidentified(MAPPED, self.facts.cores);
+            let any = DriveLimits::unidentified(DriveOptions::default(), MAPPED, self.facts.cores);
             let refused = || Refusal::new("reads of the drive", format!("it could not be identified: {because}"));
             return reads_of(plan, &any).map(|asked| asked.and_then(|_| Err(refused())));
         }
@@ -467,6 +493,11 @@ impl DmaEngine {
     fn facts(&self) -> DmaFacts {
         DmaFacts::of_register_engine(self.mapped_bytes, self.page_bytes)
     }
+}
+
+/// The refusal of reads by a device without a namespace.
+fn no_drive() -> Refusal {
+    Refusal::new("a read of a drive", "it is no NVMe drive, or has no active namespace")
 }
 
 /// Adds another device with memory for transfers.

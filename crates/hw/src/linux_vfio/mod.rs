@@ -25,6 +25,7 @@
 //! | `dma_plan`, `transfers` | plans with DMA: what an engine can do, and its run |
 //! | `engine`, `registers` | the engine of a device file, and accesses to its registers |
 //! | `drive` | reads of an NVMe drive, by [`nvme`](crate::nvme) |
+//! | `unmapped` | a read of a drive to memory that was unmapped just before |
 //! | `peer` | [`PeerRange`]: memory of another device, mapped for a device |
 //! | `host_window` | host memory mapped for a device |
 //! | `faults` | DMA faults in the kernel's log |
@@ -32,7 +33,7 @@
 //! | `error` | errors, each with a remedy |
 //!
 //! Verified on: QEMU's `intel-iommu`, `edu`, `ivshmem` and `nvme` under Linux 6.1, and its `virtio-iommu` under Linux 6.12
-//! (`checks/guest`). Not yet verified on a real IOMMU. MSI-X, and registers by system calls, have not been run.
+//! (`checks/guest`). Not yet verified on a real IOMMU. MSI by a drive, and registers by system calls, have not been run.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod bars;
@@ -64,6 +65,7 @@ mod registers;
 mod rehearsal;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod transfers;
+mod unmapped;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 mod unsupported;
 
@@ -79,5 +81,6 @@ pub use peer::{NotAPeer, PeerRange};
 pub use region::VfioRegion;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub use rehearsal::{VfioNotes, VfioRehearsal};
+pub use unmapped::UnmappedRead;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 pub use unsupported::{VfioMachine, VfioNotes, VfioRehearsal};

@@ -1,13 +1,13 @@
 //! Options with which a device is opened through VFIO.
 
 use super::{DRIVER, PeerRange, VfioError};
+use crate::drive_options::DriveOptions;
 use crate::linux_sysfs::{Address, Attachment, Consent, Device, Range, System};
 use crate::pci_driver::PciFunction;
 use lanemark_devices::{DeviceFile, Identifiers};
 use std::sync::atomic::AtomicBool;
 
 /// Class code of an NVMe I/O controller. Source: PCI Code and ID Assignment Specification 1.11, 1.9.
-#[cfg(target_arch = "x86_64")]
 const NVME: &str = "010802";
 
 /// Options with which a device is opened through VFIO.
@@ -19,6 +19,8 @@ pub struct VfioOptions<'a> {
     pub file: Option<&'a DeviceFile>,
     /// Memory of another device, for transfers between both.
     pub peer: Option<PeerRange>,
+    /// Options of an NVMe drive.
+    pub drive: DriveOptions,
     /// Whether timings are not meaningful.
     pub is_emulated: bool,
     /// Flag that ends the identification of an NVMe drive.
@@ -35,7 +37,6 @@ impl VfioOptions<'_> {
     }
 
     /// Whether the device is driven as an NVMe drive: by its class, and if no device file describes it.
-    #[cfg(target_arch = "x86_64")]
     pub(super) fn is_drive(&self, system: &System, device: Address) -> bool {
         let class = PciFunction::find(system, device).and_then(|function| function.class());
         self.file.is_none() && class.is_ok_and(|class| class == NVME)
@@ -55,6 +56,10 @@ impl VfioOptions<'_> {
         let driver = found.driver().map_err(|error| unsupported(error.to_string()))?;
         if !is_bound && driver.as_deref() != Some(DRIVER) {
             return Err(not_bound());
+        }
+        if let Some(field) = self.drive.given().filter(|_| !self.is_drive(system, device)) {
+            let because = "it is no NVMe drive (class 01:08:02), or a device file describes it: remove the option";
+            return Err(unsupported(format!("{field}: {because}")));
         }
         let mut attachment = Attachment { device: found, places: Vec::new(), driver, was_enabled: false };
         if let Some(file) = self.file {

@@ -6,6 +6,7 @@ use super::drive;
 use super::machine::{MAPPED, facts_without_device, with_peer};
 use super::peer::Peer;
 use super::{PeerRange, VfioError, VfioOptions};
+use crate::drive_options::DataPointers;
 use crate::lines::Lines;
 use crate::linux_sysfs::{Address, BarFiles, Notes, Rehearsal, System};
 use crate::nvme::{DriveLimits, DrivePlan, reads_of};
@@ -79,9 +80,11 @@ impl VfioRehearsal {
         if let Some(ranges) = &ranges {
             facts = Facts { tables: facts.tables, ..ranges.facts().clone() };
         }
-        let drive = options.is_drive(system, device).then(|| DriveLimits::unidentified(MAPPED, facts.cores));
+        let drive =
+            options.is_drive(system, device).then(|| DriveLimits::unidentified(options.drive, MAPPED, facts.cores));
         let dma = engine.map(|_| DmaFacts::of_register_engine(MAPPED, 4096));
-        facts.dma = dma.or_else(|| drive.map(|limits| drive::facts(MAPPED, 4096, limits.depth)));
+        facts.dma =
+            dma.or_else(|| drive.map(|limits| drive::facts((MAPPED, 4096), limits.depth, limits.cmb.is_some())));
         let peer = options.peer.filter(|_| engine.is_some());
         if let Some(peer) = peer {
             Peer::check(system, peer)?;
@@ -99,7 +102,7 @@ impl VfioRehearsal {
                 range.to - 1
             )
         }));
-        summary.extend(drive.map(drive_summary).into_iter().flatten());
+        summary.extend(drive.map(|limits| drive_summary(limits, options.drive.data)).into_iter().flatten());
         Ok(VfioRehearsal { facts, ranges, engine, peer, drive, lines, summary })
     }
 
@@ -134,9 +137,17 @@ impl VfioRehearsal {
 }
 
 /// Registers, commands and memory of a drive, in words.
-fn drive_summary(limits: DriveLimits) -> Vec<String> {
+fn drive_summary(limits: DriveLimits, data: DataPointers) -> Vec<String> {
     let host = "host memory: at most {} at once, in pages of 2 MiB if the system has reserved them, else of 4 KiB; mapped while the \
                 drive is identified and while a plan runs";
+    let queues = match limits.cmb {
+        None => "I/O queues in host memory",
+        Some(_) => {
+            "controller memory buffer, where CMBLOC and CMBSZ say (loaded; CMBMSC is stored): its first 8 KiB are overwritten by I/O \
+             queues; the run is refused if the drive has none that can hold submission queues, and completions are there only if \
+             the drive permits it"
+        }
+    };
     vec![
         format!(
             "NVMe drive, registers in BAR{}: CAP and CSTS (loaded), CC, AQA, ASQ, ACQ and the doorbells of two queue pairs (stored)",
@@ -149,6 +160,12 @@ fn drive_summary(limits: DriveLimits) -> Vec<String> {
             "size of logical blocks, size of the namespace and largest transfer are known when the drive has been identified; sizes that \
              do not fit are refused then; at most {} outstanding commands",
             limits.depth
+        ),
+        queues.to_owned(),
+        format!(
+            "{}; {}; an option that the drive does not support is refused when it has been identified",
+            data.in_words(),
+            if limits.by_interrupt { "completions by interrupt (MSI-X, or else MSI)" } else { "completions polled" }
         ),
         host.replacen("{}", &format_size(limits.mapped_bytes), 1),
         "bus mastering: on while the drive is identified and while a plan runs, and off afterwards".to_owned(),

@@ -96,7 +96,7 @@ impl Bench<'_> {
         let device = Arc::clone(self.container.device());
         let done = {
             let address_bits = self.driver.engine().address_bits;
-            let mapped = HostWindow::map(self.container, &mut pages, layout.len, address_bits);
+            let mapped = HostWindow::map(self.container, &mut pages, layout.len, address_bits, None);
             let mut window = mapped.map_err(|error| self.os("mapping memory for DMA", std::io::Error::other(error)))?;
             let iova = peer.map_or(Ok(window.iova(0)), |peer| lent(peer, &mut window));
             let done = iova.map_err(|error| self.device_error(error));

@@ -1,6 +1,6 @@
 //! Stub for targets without the measurement loops: other architectures.
 
-use super::{VfioError, VfioOptions};
+use super::{UnmappedRead, VfioError, VfioOptions};
 use crate::linux_sysfs::{Address, Attachment, Mapping, Rehearsal, System};
 use crate::no_machine::no_machine;
 use lanemark_machine::MachineError;
@@ -44,6 +44,9 @@ impl VfioMachine {
         match self.never {}
     }
     pub fn read_drive(&mut self, _: u64, _: u64, _: u32, _: &mut [u8]) -> Result<(), MachineError> {
+        match self.never {}
+    }
+    pub fn read_unmapped(&mut self) -> Result<UnmappedRead, MachineError> {
         match self.never {}
     }
     #[must_use]

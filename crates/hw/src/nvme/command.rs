@@ -1,5 +1,7 @@
 //! Commands, as submission queue entries.
 
+use super::data::DataPointer;
+
 /// Opcodes. The NVM command set has others, which change the medium: they are absent on purpose.
 mod opcode {
     /// Source: NVM Express Base Specification 2.0, figure "Opcodes for Admin Commands".
@@ -18,6 +20,10 @@ mod cns {
     pub(super) const ACTIVE_NAMESPACES: u32 = 0x02;
 }
 
+/// Field PSDT of dword 0: the data pointer is an SGL descriptor. Source: NVM Express Base Specification 2.0, figure "Common
+/// Command Format".
+const SGL: u64 = 1 << 14;
+
 /// A command without its identifier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Command {
@@ -25,24 +31,24 @@ pub(crate) struct Command {
     pub(super) name: &'static str,
     opcode: u64,
     namespace: u32,
-    data: [u64; 2],
+    data: DataPointer,
     /// Command dwords 10 to 12.
     dwords: [u32; 3],
 }
 
 impl Command {
-    /// The entry as eight words of 8 B. Source: NVM Express Base Specification 2.0, figure "Common Command Format":
-    /// PSDT is 0, so data pointers are PRP entries.
+    /// The entry as eight words of 8 B. Source: NVM Express Base Specification 2.0, figure "Common Command Format".
     #[inline]
     pub(crate) const fn entry(&self, id: u16) -> [u64; 8] {
         let [ten, eleven, twelve] = self.dwords;
-        let first = self.opcode | (id as u64) << 16 | (self.namespace as u64) << 32;
-        let [prp1, prp2] = self.data;
-        [first, 0, 0, prp1, prp2, ten as u64 | (eleven as u64) << 32, twelve as u64, 0]
+        let sgl = if self.data.is_sgl { SGL } else { 0 };
+        let first = self.opcode | sgl | (id as u64) << 16 | (self.namespace as u64) << 32;
+        let [low, high] = self.data.words;
+        [first, 0, 0, low, high, ten as u64 | (eleven as u64) << 32, twelve as u64, 0]
     }
 
     const fn identify(name: &'static str, cns: u32, namespace: u32, data: u64) -> Command {
-        Command { name, opcode: opcode::IDENTIFY, namespace, data: [data, 0], dwords: [cns, 0, 0] }
+        Command { name, opcode: opcode::IDENTIFY, namespace, data: DataPointer::prp([data, 0]), dwords: [cns, 0, 0] }
     }
 
     pub(crate) const fn identify_controller(data: u64) -> Command {
@@ -57,23 +63,33 @@ impl Command {
         Command::identify("Identify (namespace)", cns::NAMESPACE, namespace, data)
     }
 
-    /// A completion queue in contiguous memory (PC), without interrupts.
-    pub(super) const fn create_completions(queue: u16, entries: u16, at: u64) -> Command {
+    /// A completion queue in contiguous memory (PC), whose completions are followed by this interrupt (IEN and IV).
+    pub(super) const fn create_completions(queue: u16, entries: u16, at: u64, vector: Option<u16>) -> Command {
         let size = (entries as u32 - 1) << 16 | queue as u32;
         let (name, opcode) = ("Create I/O Completion Queue", opcode::CREATE_CQ);
-        Command { name, opcode, namespace: 0, data: [at, 0], dwords: [size, 1, 0] }
+        let interrupt = match vector {
+            Some(vector) => (vector as u32) << 16 | 1 << 1,
+            None => 0,
+        };
+        Command { name, opcode, namespace: 0, data: DataPointer::prp([at, 0]), dwords: [size, interrupt | 1, 0] }
     }
 
     /// A submission queue in contiguous memory (PC), whose completions go to the queue of the same number.
     pub(super) const fn create_submissions(queue: u16, entries: u16, at: u64) -> Command {
         let size = (entries as u32 - 1) << 16 | queue as u32;
         let (name, opcode) = ("Create I/O Submission Queue", opcode::CREATE_SQ);
-        Command { name, opcode, namespace: 0, data: [at, 0], dwords: [size, (queue as u32) << 16 | 1, 0] }
+        Command {
+            name,
+            opcode,
+            namespace: 0,
+            data: DataPointer::prp([at, 0]),
+            dwords: [size, (queue as u32) << 16 | 1, 0],
+        }
     }
 
     /// Reads `blocks` (1 to 65536) logical blocks from `first` on to `data`.
     #[must_use]
-    pub(crate) const fn read(namespace: u32, first: u64, blocks: u32, data: [u64; 2]) -> Command {
+    pub(crate) const fn read(namespace: u32, first: u64, blocks: u32, data: DataPointer) -> Command {
         let dwords = [first as u32, (first >> 32) as u32, blocks - 1];
         Command { name: "Read", opcode: opcode::READ, namespace, data, dwords }
     }
@@ -81,7 +97,7 @@ impl Command {
     /// Writes back what the drive holds in a volatile cache; it transfers no data.
     #[must_use]
     pub(crate) const fn flush(namespace: u32) -> Command {
-        Command { name: "Flush", opcode: opcode::FLUSH, namespace, data: [0; 2], dwords: [0; 3] }
+        Command { name: "Flush", opcode: opcode::FLUSH, namespace, data: DataPointer::NONE, dwords: [0; 3] }
     }
 }
 
@@ -91,14 +107,17 @@ mod tests {
 
     #[test]
     fn a_read_has_its_fields_where_the_standard_puts_them() {
-        let entry = Command::read(7, 0x1_2345_6789, 8, [0x20_0000, 0x20_1000]).entry(3);
+        let entry = Command::read(7, 0x1_2345_6789, 8, DataPointer::prp([0x20_0000, 0x20_1000])).entry(3);
         assert_eq!(entry, [0x7_0003_0002, 0, 0, 0x20_0000, 0x20_1000, 0x1_2345_6789, 7, 0]);
+        let sgl = DataPointer { words: [0x20_0000, 4096], is_sgl: true };
+        assert_eq!(Command::read(7, 0, 8, sgl).entry(3)[..5], [0x7_0003_4002, 0, 0, 0x20_0000, 4096]);
         assert_eq!(Command::flush(7).entry(0), [0x7_0000_0000, 0, 0, 0, 0, 0, 0, 0]);
     }
 
     #[test]
     fn queue_sizes_count_from_0() {
-        assert_eq!(Command::create_completions(1, 64, 0x1000).entry(0)[5], 0x1_003f_0001);
+        assert_eq!(Command::create_completions(1, 64, 0x1000, None).entry(0)[5], 0x1_003f_0001);
+        assert_eq!(Command::create_completions(1, 64, 0x1000, Some(5)).entry(0)[5], 0x5_0003_003f_0001);
         assert_eq!(Command::create_submissions(1, 2, 0x1000).entry(0)[5], 0x1_0001_0001_0001);
     }
 }

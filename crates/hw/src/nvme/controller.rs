@@ -1,10 +1,11 @@
 //! A controller: enabling, identification, its I/O queue pair, and disabling.
 
+use super::cmb::MappedCmb;
 use super::command::Command;
 use super::error::NvmeError;
 use super::identify::{ControllerData, Namespace, first_active};
-use super::memory::{Bar, DmaMemory, PAGE};
-use super::queue::{ENTRIES, QueuePair};
+use super::memory::{Bar, DmaMemory, Interrupt, PAGE};
+use super::queue::{ENTRIES, Place, QueueMemory, QueuePair};
 use super::register::{self, ACQ, AQA, ASQ, CAP, CC, CSTS, Capabilities, ENABLE, FATAL, READY};
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,8 @@ pub(crate) const QUEUE_BYTES: u64 = 5 * PAGE;
 /// Pages of the memory for queues, in this order.
 const ADMIN: [u64; 2] = [0, PAGE];
 const IO: [u64; 2] = [2 * PAGE, 3 * PAGE];
+/// Pages of the I/O queues in a controller memory buffer.
+const IN_CMB: [u64; 2] = [0, PAGE];
 const DATA: u64 = 4 * PAGE;
 
 /// Longest time of an admin command; Linux waits as long (`admin_timeout` of its driver).
@@ -29,18 +32,39 @@ const QUEUE: u16 = 1;
 #[derive(Debug)]
 pub(crate) struct Controller<'a, B: Bar, M: DmaMemory> {
     bar: &'a B,
-    memory: &'a M,
+    memory: QueueMemory<'a, B, M>,
     /// Offset of the memory for queues.
     at: u64,
     capabilities: Capabilities,
-    admin: QueuePair,
-    io: Option<QueuePair>,
+    admin: QueuePair<'a>,
+    io: Option<QueuePair<'a>>,
     is_enabled: bool,
+    /// Whether it recognises the addresses of its memory buffer.
+    has_cmb: bool,
+}
+
+/// Which I/O queues are in the controller memory buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum IoQueues {
+    /// None.
+    Host,
+    /// The submission queue.
+    SubmissionsInCmb,
+    /// Both.
+    InCmb,
+}
+
+/// The interrupt after completions of the I/O queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IoInterrupt<'a> {
+    /// Its vector. That of the admin queue is 0, and may be the same.
+    pub(crate) vector: u16,
+    pub(crate) event: &'a dyn Interrupt,
 }
 
 impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
-    /// Disables and enables a controller. Its queues are in the [`QUEUE_BYTES`] of `memory` from `at`, a multiple of a page, on.
-    /// `check` is called while it waits, and ends the wait with an error.
+    /// Disables and enables a controller. Its queues are in the [`QUEUE_BYTES`] of `memory` from `at`, a multiple of a page, on,
+    /// and where [`create_queues`](Controller::create_queues) says so in `cmb`. `check` is called while it waits, and ends the wait with an error.
     ///
     /// # Errors
     /// [`NvmeError`] of a controller that does not become ready, and of `check`.
@@ -48,6 +72,7 @@ impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
         bar: &'a B,
         memory: &'a M,
         at: u64,
+        cmb: Option<MappedCmb<'a, B>>,
         check: &mut impl FnMut() -> Result<(), NvmeError>,
     ) -> Result<Controller<'a, B, M>, NvmeError> {
         let capabilities = Capabilities(register::load(bar, CAP)?);
@@ -60,16 +85,18 @@ impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
         if capabilities.least_page() > PAGE {
             return Err(NvmeError::Unsupported("the controller has no pages of 4 KiB (CAP.MPSMIN)"));
         }
-        let places = |pages: [u64; 2]| pages.map(|page| at + page);
-        let admin = QueuePair::new(0, entries(capabilities), places(ADMIN), capabilities);
-        let mut controller = Controller { bar, memory, at, capabilities, admin, io: None, is_enabled: false };
+        let places = ADMIN.map(|page| Place::Host(at + page));
+        let admin = QueuePair::new(0, entries(capabilities), places, capabilities, None);
+        let queues = QueueMemory { host: memory, cmb };
+        let (io, is_enabled, has_cmb) = (None, false, false);
+        let mut controller = Controller { bar, memory: queues, at, capabilities, admin, io, is_enabled, has_cmb };
         controller.set_enabled(false, check)?;
         for word in (at..at + QUEUE_BYTES).step_by(8) {
             memory.store(word, 0);
         }
         let size = u64::from(entries(capabilities) - 1);
         register::store(bar, AQA, size << 16 | size)?;
-        let [submissions, completions] = places(ADMIN).map(|place| memory.iova(place));
+        let [submissions, completions] = ADMIN.map(|page| memory.iova(at + page));
         register::store(bar, ASQ, submissions)?;
         register::store(bar, ACQ, completions)?;
         controller.is_enabled = true;
@@ -112,12 +139,18 @@ impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
     /// [`NvmeError::NotReady`] if it stays enabled: then only a reset ends its DMA.
     pub(crate) fn disable(mut self) -> Result<(), NvmeError> {
         self.is_enabled = false;
-        self.set_enabled(false, &mut || Ok(()))
+        self.set_enabled(false, &mut || Ok(()))?;
+        self.release_cmb()
+    }
+
+    /// Ends the recognition of addresses of the memory buffer.
+    fn release_cmb(&mut self) -> Result<(), NvmeError> {
+        if std::mem::take(&mut self.has_cmb) { MappedCmb::<B>::disable(self.bar, self.capabilities) } else { Ok(()) }
     }
 
     /// Runs an admin command.
     fn admin(&mut self, command: &Command, check: &mut impl FnMut() -> Result<(), NvmeError>) -> Result<(), NvmeError> {
-        self.admin.submit(self.bar, self.memory, command)?;
+        self.admin.submit(self.bar, &self.memory, command)?;
         let (end, command) = (Instant::now() + ADMIN_TIME, command.name);
         let after_ms = ADMIN_TIME.as_millis() as u64;
         let mut watched = || {
@@ -129,13 +162,13 @@ impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
                 _ => check(),
             }
         };
-        self.admin.wait(self.bar, self.memory, &mut watched)
+        self.admin.wait(self.bar, &self.memory, &mut watched)
     }
 
     /// The page that Identify has filled.
     fn data(&self) -> Vec<u8> {
         let at = self.at + DATA;
-        (at..at + PAGE).step_by(8).flat_map(|word| self.memory.load(word).to_le_bytes()).collect()
+        (at..at + PAGE).step_by(8).flat_map(|word| self.memory.host.load(word).to_le_bytes()).collect()
     }
 
     /// Identifies the controller and its first active namespace; `None` if it has none.
@@ -146,7 +179,7 @@ impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
         &mut self,
         check: &mut impl FnMut() -> Result<(), NvmeError>,
     ) -> Result<(ControllerData, Option<Namespace>), NvmeError> {
-        let to = self.memory.iova(self.at + DATA);
+        let to = self.memory.host.iova(self.at + DATA);
         self.admin(&Command::identify_controller(to), check)?;
         let controller = ControllerData::of(&self.data(), self.capabilities.least_page());
         self.admin(&Command::active_namespaces(to), check)?;
@@ -155,21 +188,46 @@ impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
         Ok((controller, Some(Namespace::readable(id, &self.data())?)))
     }
 
-    /// Creates the I/O queue pair; returns its depth.
+    /// Creates the I/O queue pair; returns its depth. Without an interrupt, completions are polled.
     ///
     /// # Errors
-    /// [`NvmeError`] of a command, and of `check`.
+    /// [`NvmeError`] of a command, of a memory buffer that is absent or refused, and of `check`.
     pub(crate) fn create_queues(
         &mut self,
+        queues: IoQueues,
+        interrupt: Option<IoInterrupt<'a>>,
         check: &mut impl FnMut() -> Result<(), NvmeError>,
     ) -> Result<u32, NvmeError> {
         let entries = entries(self.capabilities);
-        let places = IO.map(|page| self.at + page);
-        let [submissions, completions] = places.map(|place| self.memory.iova(place));
-        self.admin(&Command::create_completions(QUEUE, entries, completions), check)?;
+        let places = self.places(queues);
+        if queues != IoQueues::Host {
+            if let Some(cmb) = &self.memory.cmb {
+                self.has_cmb = true;
+                cmb.enable(self.bar, self.capabilities)?;
+            }
+            for place in places {
+                self.memory.clear(place, PAGE)?;
+            }
+        }
+        let [submissions, completions] = places.map(|place| self.memory.address(place));
+        let (submissions, completions) = (submissions?, completions?);
+        let vector = interrupt.map(|interrupt| interrupt.vector);
+        self.admin(&Command::create_completions(QUEUE, entries, completions, vector), check)?;
         self.admin(&Command::create_submissions(QUEUE, entries, submissions), check)?;
-        let io = self.io.insert(QueuePair::new(QUEUE, entries, places, self.capabilities));
+        let event = interrupt.map(|interrupt| interrupt.event);
+        let io = self.io.insert(QueuePair::new(QUEUE, entries, places, self.capabilities, event));
         Ok(io.depth())
+    }
+
+    /// Places of the I/O queues: submissions, completions.
+    fn places(&self, queues: IoQueues) -> [Place; 2] {
+        let host = IO.map(|page| Place::Host(self.at + page));
+        let cmb = IN_CMB.map(Place::Cmb);
+        match queues {
+            IoQueues::Host => host,
+            IoQueues::SubmissionsInCmb => [cmb[0], host[1]],
+            IoQueues::InCmb => cmb,
+        }
     }
 
     /// Runs the commands of `next` with at most `depth` outstanding, until it returns `None` and all have completed.
@@ -188,12 +246,12 @@ impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
         let depth = depth.clamp(1, io.depth());
         while let Some(command) = next() {
             if io.outstanding() == depth {
-                io.wait(self.bar, self.memory, check)?;
+                io.wait(self.bar, &self.memory, check)?;
             }
-            io.submit(self.bar, self.memory, &command)?;
+            io.submit(self.bar, &self.memory, &command)?;
         }
         while io.outstanding() > 0 {
-            io.wait(self.bar, self.memory, check)?;
+            io.wait(self.bar, &self.memory, check)?;
         }
         Ok(())
     }
@@ -213,6 +271,8 @@ impl<B: Bar, M: DmaMemory> Drop for Controller<'_, B, M> {
             let mut soon = || if Instant::now() > end { Err(NvmeError::Late) } else { Ok(()) };
             let _ = self.set_enabled(false, &mut soon);
         }
+        // A drive that does not respond recognises no address either.
+        let _ = self.release_cmb();
     }
 }
 
@@ -231,9 +291,10 @@ fn entries(capabilities: Capabilities) -> u16 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::{Fake, FakeMemory, Fault};
-    use super::super::{list_bytes, pointers};
+    use super::super::fake::{Bell, Fake, FakeCmb, FakeMemory, Fault};
+    use super::super::{Cmb, DataPointer, list_bytes};
     use super::*;
+    use crate::drive_options::DataPointers;
 
     /// Offsets of the queues, of a list and of data in the memory.
     const QUEUES: u64 = 0;
@@ -241,12 +302,17 @@ mod tests {
     const PLACE: u64 = QUEUE_BYTES + PAGE;
 
     fn memory() -> FakeMemory {
-        FakeMemory::new(PLACE + (64 << 10))
+        FakeMemory::new(PLACE + (64 << 10) + PAGE)
     }
 
     #[allow(clippy::unnecessary_wraps)] // The signature of a check.
     fn always() -> Result<(), NvmeError> {
         Ok(())
+    }
+
+    /// The data pointer of `bytes` bytes at the place for data.
+    fn pointer(memory: &FakeMemory, bytes: u64) -> DataPointer {
+        DataPointer::of(DataPointers::Prp, memory, PLACE, bytes, LIST)
     }
 
     fn never() -> Result<(), NvmeError> {
@@ -257,18 +323,22 @@ mod tests {
     fn reads_of_every_size_return_the_bytes_of_the_blocks() {
         let memory = memory();
         let fake = Fake::new(&memory, Fault::None);
-        let mut controller = Controller::enable(&fake, &memory, QUEUES, &mut always).unwrap();
+        let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
         let (data, namespace) = controller.identify(&mut always).unwrap();
         assert_eq!((data.model.as_str(), data.most_bytes), ("FAKE", Some(512 << 10)));
         let namespace = namespace.unwrap();
         assert_eq!((namespace.id, namespace.blocks, namespace.block_bytes), (5, Fake::BLOCKS, 512));
-        assert_eq!(controller.create_queues(&mut always).unwrap(), 63);
-        for bytes in [512, 4096, 8192, 12288, 64 << 10] {
-            assert!(list_bytes(bytes) <= PAGE);
-            let to = pointers(&memory, PLACE, bytes, LIST);
-            let mut once = Some(Command::read(namespace.id, 3, (bytes / 512) as u32, to));
-            controller.run(1, || once.take(), &mut never).unwrap();
-            assert_eq!(memory.bytes(PLACE, bytes), Fake::image(3 * 512, bytes), "{bytes}");
+        assert_eq!(controller.create_queues(IoQueues::Host, None, &mut always).unwrap(), 63);
+        for by in DataPointers::ALL {
+            for (first, bytes) in [(3, 512), (4, 4096), (5, 8192), (6, 12288), (7, 64 << 10)] {
+                assert!(list_bytes(by, bytes) <= PAGE);
+                for at in [PLACE, PLACE + 512] {
+                    let to = DataPointer::of(by, &memory, at, bytes, LIST);
+                    let mut once = Some(Command::read(namespace.id, first, (bytes / 512) as u32, to));
+                    controller.run(1, || once.take(), &mut never).unwrap();
+                    assert_eq!(memory.bytes(at, bytes), Fake::image(first * 512, bytes), "{by} {bytes} at {at}");
+                }
+            }
         }
         controller.disable().unwrap();
         assert!(!fake.is_enabled());
@@ -280,10 +350,10 @@ mod tests {
             let memory = memory();
             // Completions come when the controller has this many commands, and in reverse order.
             let fake = Fake::new(&memory, Fault::Batches(depth));
-            let mut controller = Controller::enable(&fake, &memory, QUEUES, &mut always).unwrap();
-            controller.create_queues(&mut always).unwrap();
+            let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
+            controller.create_queues(IoQueues::Host, None, &mut always).unwrap();
             let mut reads = (0..200 * u64::from(depth)).map(|n| {
-                let to = pointers(&memory, PLACE, 512, LIST);
+                let to = pointer(&memory, 512);
                 Command::read(5, n % Fake::BLOCKS, 1, to)
             });
             controller.run(depth, || reads.next(), &mut never).unwrap();
@@ -292,17 +362,95 @@ mod tests {
     }
 
     #[test]
+    fn completions_by_interrupt_are_all_taken_although_interrupts_merge() {
+        for depth in [1, 2, 8] {
+            let memory = memory();
+            let fake = Fake::new(&memory, Fault::Batches(depth));
+            let event = Bell::new(&fake);
+            let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
+            let interrupt = Some(IoInterrupt { vector: 0, event: &event });
+            controller.create_queues(IoQueues::Host, interrupt, &mut always).unwrap();
+            let mut reads = (0..200 * u64::from(depth)).map(|n| Command::read(5, n % 16, 1, pointer(&memory, 512)));
+            controller.run(depth, || reads.next(), &mut never).unwrap();
+            assert_eq!((fake.reads(), fake.most_outstanding()), (200 * u64::from(depth), depth));
+            // Each wait takes all completions of a batch.
+            assert_eq!(event.arrived(), 200, "depth {depth}");
+        }
+    }
+
+    #[test]
+    fn an_interrupt_that_never_comes_is_named_with_its_command() {
+        let memory = memory();
+        let fake = Fake::new(&memory, Fault::NoInterrupt);
+        let event = Bell::new(&fake);
+        let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
+        let interrupt = Some(IoInterrupt { vector: 0, event: &event });
+        controller.create_queues(IoQueues::Host, interrupt, &mut always).unwrap();
+        let mut once = Some(Command::flush(5));
+        let said = controller.run(1, || once.take(), &mut never).unwrap_err();
+        assert_eq!(said, NvmeError::NoInterrupt { command: "Flush" });
+    }
+
+    #[test]
+    fn queues_in_a_memory_buffer_hold_every_command_and_the_buffer_is_given_back() {
+        for (kind, queues) in [
+            (FakeCmb::Legacy, IoQueues::SubmissionsInCmb),
+            (FakeCmb::Hidden, IoQueues::SubmissionsInCmb),
+            (FakeCmb::Hidden, IoQueues::InCmb),
+        ] {
+            let memory = memory();
+            let fake = Fake::with_cmb(&memory, Fault::Batches(3), kind);
+            let cmb = Cmb::find(&fake).unwrap();
+            assert_eq!((cmb.bar, cmb.offset, cmb.holds_completions), (0, Fake::CMB, true));
+            let mapped = MappedCmb { cmb, memory: &fake, address: Fake::BAR + Fake::CMB };
+            let mut controller = Controller::enable(&fake, &memory, QUEUES, Some(mapped), &mut always).unwrap();
+            assert_eq!(controller.create_queues(queues, None, &mut always).unwrap(), 63);
+            let mut reads = (0..200).map(|n| Command::read(5, n % 16, 1, pointer(&memory, 512)));
+            controller.run(3, || reads.next(), &mut never).unwrap_err();
+            // The last batch is not full: two of 200 commands are outstanding.
+            assert_eq!((fake.reads(), controller.waiting_for()), (198, "Read"));
+            let host: Vec<u64> = [2 * PAGE, 3 * PAGE].map(|at| memory.load(at + 8) | memory.load(at)).into();
+            let is_used = [false, queues == IoQueues::SubmissionsInCmb];
+            assert_eq!(host.iter().map(|word| *word != 0).collect::<Vec<_>>(), is_used, "{queues:?} in host memory");
+            drop(controller);
+            assert!(!fake.is_enabled() && fake.has_no_cmb_address());
+        }
+    }
+
+    #[test]
+    fn a_memory_buffer_that_is_absent_or_refuses_its_address_is_named() {
+        let memory = memory();
+        let said = Cmb::find(&Fake::new(&memory, Fault::None)).unwrap_err().to_string();
+        assert!(
+            said.contains("no controller memory buffer (CMBSZ): use another drive, or remove the option"),
+            "{said}"
+        );
+        assert_eq!(Cmb::find(&Fake::new(&memory, Fault::Gone)).unwrap_err(), NvmeError::Gone);
+        let fake = Fake::with_cmb(&memory, Fault::None, FakeCmb::RefusesItsAddress);
+        let mapped = MappedCmb { cmb: Cmb::find(&fake).unwrap(), memory: &fake, address: Fake::BAR + Fake::CMB };
+        assert!(fake.has_no_cmb_address(), "as before the look");
+        let mut controller = Controller::enable(&fake, &memory, QUEUES, Some(mapped), &mut always).unwrap();
+        let said = controller.create_queues(IoQueues::SubmissionsInCmb, None, &mut always).unwrap_err().to_string();
+        assert!(said.contains("CMBSTS.CBAI"), "{said}");
+        drop(controller);
+        assert!(fake.has_no_cmb_address());
+        let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
+        let said = controller.create_queues(IoQueues::InCmb, None, &mut always).unwrap_err().to_string();
+        assert!(said.contains("no controller memory buffer is mapped"), "{said}");
+    }
+
+    #[test]
     fn a_flush_completes_and_a_read_beyond_the_end_is_named() {
         let memory = memory();
         let fake = Fake::new(&memory, Fault::None);
-        let mut controller = Controller::enable(&fake, &memory, QUEUES, &mut always).unwrap();
-        controller.create_queues(&mut always).unwrap();
+        let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
+        controller.create_queues(IoQueues::Host, None, &mut always).unwrap();
         let mut run = |command: Command| {
             let mut once = Some(command);
             controller.run(1, || once.take(), &mut never)
         };
         assert_eq!(run(Command::flush(5)), Ok(()));
-        let to = [memory.iova(PLACE), 0];
+        let to = pointer(&memory, 512);
         assert_eq!(run(Command::read(5, Fake::BLOCKS - 1, 1, to)), Ok(()));
         let said = run(Command::read(5, Fake::BLOCKS, 1, to)).unwrap_err().to_string();
         assert!(said.contains("refused the command Read: LBA Out of Range (SCT 0x0, SC 0x80)"), "{said}");
@@ -312,7 +460,7 @@ mod tests {
     fn a_controller_that_is_never_ready_is_an_error_within_its_own_time() {
         let memory = memory();
         let fake = Fake::new(&memory, Fault::NeverReady);
-        let said = Controller::enable(&fake, &memory, QUEUES, &mut always).unwrap_err();
+        let said = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap_err();
         assert_eq!(said, NvmeError::NotReady { wanted: "ready", after_ms: 500, csts: 0 });
         assert!(!fake.is_enabled(), "it is disabled again");
     }
@@ -326,7 +474,7 @@ mod tests {
             looks += 1;
             if looks > 3 { Err(NvmeError::Interrupted) } else { Ok(()) }
         };
-        let said = Controller::enable(&fake, &memory, QUEUES, &mut check).unwrap_err();
+        let said = Controller::enable(&fake, &memory, QUEUES, None, &mut check).unwrap_err();
         assert_eq!(said, NvmeError::Interrupted);
         assert!(begun.elapsed() < Duration::from_millis(400), "{:?} of the 500 ms of CAP.TO", begun.elapsed());
         assert!(!fake.is_enabled() && is_stopped(&fake), "it is disabled again");
@@ -336,7 +484,7 @@ mod tests {
     fn an_enabled_controller_is_not_stopped_and_an_absent_one_is() {
         let memory = memory();
         let fake = Fake::new(&memory, Fault::None);
-        let controller = Controller::enable(&fake, &memory, QUEUES, &mut always).unwrap();
+        let controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
         assert!(!is_stopped(&fake));
         controller.disable().unwrap();
         assert!(is_stopped(&fake) && is_stopped(&Fake::new(&memory, Fault::Gone)));
@@ -347,10 +495,10 @@ mod tests {
         let memory = memory();
         for (fault, error) in [(Fault::Fatal, NvmeError::Fatal(2)), (Fault::Gone, NvmeError::Gone)] {
             let fake = Fake::new(&memory, fault);
-            assert_eq!(Controller::enable(&fake, &memory, QUEUES, &mut always).unwrap_err(), error);
+            assert_eq!(Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap_err(), error);
         }
         let fake = Fake::new(&memory, Fault::WrongIdentifier);
-        let mut controller = Controller::enable(&fake, &memory, QUEUES, &mut always).unwrap();
+        let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
         assert_eq!(controller.identify(&mut always).unwrap_err(), NvmeError::Unknown(9));
     }
 
@@ -358,8 +506,8 @@ mod tests {
     fn the_caller_ends_a_wait_for_a_completion_that_never_comes() {
         let memory = memory();
         let fake = Fake::new(&memory, Fault::Batches(2));
-        let mut controller = Controller::enable(&fake, &memory, QUEUES, &mut always).unwrap();
-        controller.create_queues(&mut always).unwrap();
+        let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
+        controller.create_queues(IoQueues::Host, None, &mut always).unwrap();
         let mut once = Some(Command::flush(5));
         assert_eq!(controller.run(1, || once.take(), &mut never), Err(NvmeError::Late));
         assert_eq!(controller.waiting_for(), "Flush");

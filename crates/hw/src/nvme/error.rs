@@ -20,6 +20,9 @@ pub(crate) enum NvmeError {
     /// A property that this code does not handle.
     #[error("{0}: use another drive")]
     Unsupported(&'static str),
+    /// A property that an option needs.
+    #[error("{0}: use another drive, or remove the option")]
+    NoOption(&'static str),
     /// A command failed.
     #[error(
         "the drive refused the command {command}: {status}; see its error log, under the kernel's driver: nvme error-log"
@@ -28,6 +31,11 @@ pub(crate) enum NvmeError {
     /// No completion came.
     #[error("the drive did not complete the command {command} within {after_ms} ms: reset or power-cycle it")]
     NoCompletion { command: &'static str, after_ms: u64 },
+    /// A completion came without its interrupt.
+    #[error(
+        "the drive completed the command {command} and sent no interrupt: check its MSI-X capability with lspci -vv"
+    )]
+    NoInterrupt { command: &'static str },
     /// A completion names a command that is not outstanding.
     #[error("the drive completed the command {0}, which was not outstanding: its firmware is at fault")]
     Unknown(u16),

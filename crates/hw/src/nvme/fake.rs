@@ -1,6 +1,6 @@
 //! A fake controller for tests: registers, queues and a medium in memory.
 
-use super::memory::{Bar, DmaMemory, PAGE};
+use super::memory::{Bar, DmaMemory, Interrupt, PAGE};
 use super::queue::{COMPLETION, SUBMISSION};
 use rustix::io::Errno;
 use std::cell::{Cell, RefCell};
@@ -53,6 +53,8 @@ pub(super) enum Fault {
     Gone,
     /// Completions name a command that was not submitted.
     WrongIdentifier,
+    /// No interrupt follows a completion.
+    NoInterrupt,
     /// I/O commands complete when this many are outstanding, in reverse order.
     Batches(u32),
 }
@@ -69,16 +71,59 @@ struct Queue {
     completed: u64,
 }
 
+/// Memory buffer of the fake controller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum FakeCmb {
+    None,
+    /// Without CMBMSC: its addresses are those of the BAR.
+    Legacy,
+    /// CMBLOC and CMBSZ are 0 until CMBMSC.CRE is set.
+    Hidden,
+    /// As `Hidden`, and refuses every address.
+    RefusesItsAddress,
+}
+
 /// The fake controller.
 #[derive(Debug)]
 pub(super) struct Fake<'a> {
     memory: &'a FakeMemory,
     fault: Fault,
+    cmb: FakeCmb,
     registers: RefCell<Vec<u8>>,
     queues: RefCell<[Queue; 2]>,
     waiting: RefCell<Vec<[u64; 8]>>,
     most_outstanding: Cell<u32>,
     reads: Cell<u64>,
+    /// Whether the I/O completion queue has interrupts, and how many were sent.
+    has_interrupt: Cell<bool>,
+    interrupts: Cell<u64>,
+}
+
+/// Interrupts of the fake controller, as an eventfd: those since the last look are one.
+#[derive(Debug)]
+pub(super) struct Bell<'a> {
+    fake: &'a Fake<'a>,
+    seen: Cell<u64>,
+    arrived: Cell<u64>,
+}
+
+impl<'a> Bell<'a> {
+    pub(super) fn new(fake: &'a Fake<'a>) -> Bell<'a> {
+        Bell { fake, seen: Cell::new(0), arrived: Cell::new(0) }
+    }
+
+    /// Number of looks at which one had arrived.
+    pub(super) fn arrived(&self) -> u64 {
+        self.arrived.get()
+    }
+}
+
+impl Interrupt for Bell<'_> {
+    fn wait(&self) -> Result<bool, Errno> {
+        let has_arrived = self.seen.replace(self.fake.interrupts.get()) != self.fake.interrupts.get();
+        self.arrived.set(self.arrived.get() + u64::from(has_arrived));
+        Ok(has_arrived)
+    }
 }
 
 impl<'a> Fake<'a> {
@@ -86,19 +131,86 @@ impl<'a> Fake<'a> {
     /// CAP: 64 entries, 500 ms, the NVM command set.
     const CAP: u64 = 1 << 37 | 1 << 24 | 63;
 
+    /// Offset of the memory buffer in its BAR, which is that of the registers, and its size.
+    pub(super) const CMB: u64 = 0x2000;
+    const CMB_BYTES: u64 = 0x2000;
+    /// Address of the BAR.
+    pub(super) const BAR: u64 = 0xfe00_0000;
+
     pub(super) fn new(memory: &'a FakeMemory, fault: Fault) -> Fake<'a> {
-        let mut registers = vec![if fault == Fault::Gone { 0xff } else { 0 }; 0x1010];
+        Fake::with_cmb(memory, fault, FakeCmb::None)
+    }
+
+    pub(super) fn with_cmb(memory: &'a FakeMemory, fault: Fault, cmb: FakeCmb) -> Fake<'a> {
+        let end = (Fake::CMB + Fake::CMB_BYTES) as usize;
+        let mut registers = vec![if fault == Fault::Gone { 0xff } else { 0 }; end];
         if fault != Fault::Gone {
-            registers[..8].copy_from_slice(&Fake::CAP.to_le_bytes());
+            let has_control = u64::from(matches!(cmb, FakeCmb::Hidden | FakeCmb::RefusesItsAddress));
+            registers[..8].copy_from_slice(&(Fake::CAP | has_control << 57).to_le_bytes());
         }
-        Fake {
+        // What was there before: a queue must be cleared.
+        registers[Fake::CMB as usize..].fill(0xff);
+        let fake = Fake {
             memory,
             fault,
+            cmb,
             registers: RefCell::new(registers),
             queues: RefCell::default(),
             waiting: RefCell::default(),
             most_outstanding: Cell::new(0),
             reads: Cell::new(0),
+            has_interrupt: Cell::new(false),
+            interrupts: Cell::new(0),
+        };
+        fake.show_cmb(cmb == FakeCmb::Legacy);
+        fake
+    }
+
+    /// Makes CMBLOC and CMBSZ readable, or not: two units of 4 KiB at the third one, for all queues.
+    fn show_cmb(&self, is_shown: bool) {
+        if self.fault != Fault::Gone {
+            self.set(0x38, if is_shown { 2 << 12 } else { 0 });
+            self.set(0x3c, if is_shown { 2 << 12 | 3 } else { 0 });
+        }
+    }
+
+    /// Whether CMBMSC is 0, as after a reset.
+    pub(super) fn has_no_cmb_address(&self) -> bool {
+        self.register(0x50) == 0 && self.register(0x54) == 0
+    }
+
+    /// Offset in the BAR of an address that the controller recognises as that of its memory buffer.
+    fn in_cmb(&self, address: u64) -> Option<usize> {
+        let start = match self.cmb {
+            FakeCmb::None => return None,
+            FakeCmb::Legacy => Fake::BAR + Fake::CMB,
+            FakeCmb::Hidden | FakeCmb::RefusesItsAddress => {
+                let control = self.register(0x50) | self.register(0x54) << 32;
+                (control & 2 != 0).then_some(control & !0xfff)?
+            }
+        };
+        let offset = address.checked_sub(start).filter(|offset| *offset < Fake::CMB_BYTES)?;
+        Some((Fake::CMB + offset) as usize)
+    }
+
+    fn word_at(&self, address: u64) -> u64 {
+        match self.in_cmb(address) {
+            Some(at) => self.word_at_offset(at),
+            None => self.memory.load(address - FakeMemory::IOVA),
+        }
+    }
+
+    fn word_at_offset(&self, at: usize) -> u64 {
+        self.register(at) | self.register(at + 4) << 32
+    }
+
+    fn put_word_at(&self, address: u64, value: u64) {
+        match self.in_cmb(address) {
+            Some(at) => {
+                self.set(at, value & 0xffff_ffff);
+                self.set(at + 4, value >> 32);
+            }
+            None => self.memory.store(address - FakeMemory::IOVA, value),
         }
     }
 
@@ -134,9 +246,9 @@ impl<'a> Fake<'a> {
             if queue.head == queue.tail {
                 break;
             }
-            let at = queue.submissions + queue.head * SUBMISSION - FakeMemory::IOVA;
+            let at = queue.submissions + queue.head * SUBMISSION;
             queue.head = (queue.head + 1) % queue.entries;
-            let command = std::array::from_fn(|n| self.memory.load(at + 8 * n as u64));
+            let command = std::array::from_fn(|n| self.word_at(at + 8 * n as u64));
             self.waiting.borrow_mut().push(command);
         }
         let waiting = self.waiting.borrow().len() as u32;
@@ -155,10 +267,13 @@ impl<'a> Fake<'a> {
         let mut queues = self.queues.borrow_mut();
         let queue = &mut queues[number];
         let phase = u64::from((queue.completed / queue.entries).is_multiple_of(2));
-        let at = queue.completions + queue.completed % queue.entries * COMPLETION - FakeMemory::IOVA;
+        let at = queue.completions + queue.completed % queue.entries * COMPLETION;
         queue.completed += 1;
         let id = if self.fault == Fault::WrongIdentifier { 9 } else { command[0] >> 16 & 0xffff };
-        self.memory.store(at + 8, (status << 17 | phase << 16 | id) << 32 | queue.head);
+        self.put_word_at(at + 8, (status << 17 | phase << 16 | id) << 32 | queue.head);
+        if number == 1 && self.has_interrupt.get() && self.fault != Fault::NoInterrupt {
+            self.interrupts.set(self.interrupts.get() + 1);
+        }
     }
 
     fn admin(&self, command: &[u64; 8]) -> u64 {
@@ -168,6 +283,7 @@ impl<'a> Fake<'a> {
                 data[24..64].fill(b' ');
                 data[24..28].copy_from_slice(b"FAKE");
                 data[77] = 7;
+                data[536] = 1;
             }
             (6, 2) => data[0] = 5,
             (6, 0) => {
@@ -176,6 +292,8 @@ impl<'a> Fake<'a> {
             }
             (5, 1) => {
                 self.queues.borrow_mut()[1].completions = command[3];
+                // IEN, in dword 11.
+                self.has_interrupt.set(command[5] >> 33 & 1 == 1);
                 return 0;
             }
             (1, 1) => {
@@ -189,6 +307,29 @@ impl<'a> Fake<'a> {
         0
     }
 
+    /// The memory of a command: addresses and lengths.
+    fn pieces(&self, command: &[u64; 8], len: u64) -> Vec<(u64, u64)> {
+        if command[0] >> 14 & 3 == 1 {
+            return self.sgl([command[3], command[4]]);
+        }
+        let lead = (PAGE - command[3] % PAGE).min(len);
+        let further = (len - lead).div_ceil(PAGE);
+        let list = |n: u64| self.memory.load(command[4] - FakeMemory::IOVA + 8 * n);
+        let page = |n| (if further == 1 { command[4] } else { list(n) }, (len - lead - n * PAGE).min(PAGE));
+        [(command[3], lead)].into_iter().chain((0..further).map(page)).collect()
+    }
+
+    /// The data blocks of a descriptor and of the segments that it leads to.
+    fn sgl(&self, [address, second]: [u64; 2]) -> Vec<(u64, u64)> {
+        let bytes = second & 0xffff_ffff;
+        if second >> 60 == 0 {
+            return vec![(address, bytes)];
+        }
+        assert!(matches!(second >> 60, 2 | 3), "type {:#x}", second >> 60);
+        let at = |place: u64| self.memory.load(place - FakeMemory::IOVA);
+        (address..address + bytes).step_by(16).flat_map(|place| self.sgl([at(place), at(place + 8)])).collect()
+    }
+
     fn io(&self, command: &[u64; 8]) -> u64 {
         let (first, blocks) = (command[5], (command[6] & 0xffff) + 1);
         match command[0] & 0xff {
@@ -196,13 +337,13 @@ impl<'a> Fake<'a> {
             2 if first + blocks > Fake::BLOCKS => 0x80,
             2 => {
                 let data = Fake::image(first * 512, blocks * 512);
-                let lead = (PAGE - command[3] % PAGE).min(data.len() as u64) as usize;
-                self.memory.put(command[3], &data[..lead]);
-                let pages: Vec<&[u8]> = data[lead..].chunks(PAGE as usize).collect();
-                for (n, page) in pages.iter().enumerate() {
-                    let list = || self.memory.load(command[4] - FakeMemory::IOVA + 8 * n as u64);
-                    self.memory.put(if pages.len() == 1 { command[4] } else { list() }, page);
+                let mut rest = data.as_slice();
+                for (address, bytes) in self.pieces(command, data.len() as u64) {
+                    let (piece, further) = rest.split_at(bytes as usize);
+                    self.memory.put(address, piece);
+                    rest = further;
                 }
+                assert!(rest.is_empty(), "{} B have no place", rest.len());
                 self.reads.set(self.reads.get() + 1);
                 0
             }
@@ -213,14 +354,29 @@ impl<'a> Fake<'a> {
 
 impl Bar for Fake<'_> {
     fn load(&self, offset: u64, width: u8) -> Result<u64, Errno> {
+        if offset >= Fake::CMB {
+            assert_eq!(width, 8);
+            return Ok(self.word_at_offset(offset as usize));
+        }
         assert_eq!(width, 4);
         Ok(self.register(offset as usize))
     }
 
     fn store(&self, offset: u64, width: u8, value: u64) -> Result<(), Errno> {
+        if offset >= Fake::CMB {
+            assert_eq!(width, 8);
+            self.set(offset as usize, value & 0xffff_ffff);
+            self.set(offset as usize + 4, value >> 32);
+            return Ok(());
+        }
         assert_eq!(width, 4);
         self.set(offset as usize, value);
         match offset {
+            // It takes effect with its lower part.
+            0x50 if self.cmb != FakeCmb::None => {
+                self.show_cmb(value & 1 == 1);
+                self.set(0x58, u64::from(self.cmb == FakeCmb::RefusesItsAddress && value & 2 != 0));
+            }
             0x14 if value & 1 == 1 => {
                 let address = |at| self.register(at) | self.register(at + 4) << 32;
                 let entries = (self.register(0x24) & 0xfff) + 1;

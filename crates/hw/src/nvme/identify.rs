@@ -13,6 +13,9 @@ pub(crate) struct ControllerData {
     pub(crate) firmware: String,
     /// Largest transfer in bytes; `None` without a limit. MDTS, byte 77, in pages of the smallest size.
     pub(crate) most_bytes: Option<u64>,
+    /// Whether commands of the NVM command set may have SGLs: SGLS, bits 1:0 of bytes 539:536. Some controllers need multiples
+    /// of 4 B, as all plans have.
+    pub(crate) has_sgl: bool,
 }
 
 impl ControllerData {
@@ -27,7 +30,8 @@ impl ControllerData {
         let most_bytes = (limit > 0).then(|| {
             1u64.checked_shl(limit.into()).and_then(|pages| pages.checked_mul(least_page)).unwrap_or(u64::MAX)
         });
-        ControllerData { model: text(24, 64), firmware: text(64, 72), most_bytes }
+        let has_sgl = data.get(536).is_some_and(|bits| matches!(bits & 3, 1 | 2));
+        ControllerData { model: text(24, 64), firmware: text(64, 72), most_bytes, has_sgl }
     }
 }
 
@@ -110,6 +114,17 @@ mod tests {
         assert_eq!((found.model.as_str(), found.most_bytes), ("QEMU", Some(512 << 10)));
         data[77] = 0;
         assert_eq!(ControllerData::of(&data, 4096).most_bytes, None);
+    }
+
+    #[test]
+    fn sgls_are_supported_with_and_without_an_alignment() {
+        let of = |bits: u8| {
+            let mut data = vec![0; 4096];
+            data[536] = bits;
+            ControllerData::of(&data, 4096).has_sgl
+        };
+        // 3 is reserved, and other bits are other properties.
+        assert_eq!([0, 1, 2, 3, 0xfc].map(of), [false, true, true, false, false]);
     }
 
     #[test]

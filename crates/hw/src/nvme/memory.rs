@@ -24,3 +24,9 @@ pub(crate) trait DmaMemory {
     /// Address of a byte for the controller.
     fn iova(&self, offset: u64) -> u64;
 }
+
+/// The interrupt of a completion queue.
+pub(crate) trait Interrupt: std::fmt::Debug {
+    /// Waits for the interrupt, at most a part of a second; returns whether it has arrived since the last call.
+    fn wait(&self) -> Result<bool, Errno>;
+}

@@ -17,8 +17,9 @@
 //! | `register` | the register table and the fields of CAP, CC and CSTS |
 //! | `command` | the commands as submission queue entries |
 //! | `status` | the status of a completion, by name |
-//! | `queue` | a pair of a submission and a completion queue |
-//! | `prp` | data pointers: PRP entries and lists |
+//! | `queue` | a pair of a submission and a completion queue, in host memory or in the controller memory buffer |
+//! | `cmb` | the controller memory buffer |
+//! | `data`, `prp`, `sgl` | data pointers: PRP entries and lists, SGL descriptors and segments |
 //! | `identify` | the data of Identify |
 //! | `controller` | [`Controller`] |
 //! | `plan` | check of plans: the reads that a plan asks for, or the reason for a refusal |
@@ -27,8 +28,10 @@
 //!
 //! Verified on: QEMU's `nvme` under Linux 6.1 (`checks/guest`). Not yet verified on a real drive.
 
+mod cmb;
 mod command;
 mod controller;
+mod data;
 mod error;
 #[cfg(test)]
 mod fake;
@@ -39,15 +42,17 @@ mod prp;
 mod queue;
 mod reads;
 mod register;
+mod sgl;
 mod status;
 
+pub(crate) use cmb::{Cmb, MappedCmb};
 pub(crate) use command::Command;
-pub(crate) use controller::{Controller, QUEUE_BYTES, is_stopped};
+pub(crate) use controller::{Controller, IoInterrupt, IoQueues, QUEUE_BYTES, is_stopped};
+pub(crate) use data::{DataPointer, list_bytes};
 pub(crate) use error::NvmeError;
 pub(crate) use identify::{ControllerData, Namespace};
-pub(crate) use memory::{Bar, DmaMemory, PAGE};
+pub(crate) use memory::{Bar, DmaMemory, Interrupt, PAGE};
 pub(crate) use plan::{DriveLimits, DrivePlan, Queues, of as reads_of, whole};
-pub(crate) use prp::{list_bytes, pointers};
 pub(crate) use reads::{Places, ReadQueue, Reads, deadline};
 pub(crate) use register::registers_end;
 pub(crate) use status::Status;

@@ -1,14 +1,16 @@
 //! Check of plans with DMA against an NVMe drive: its reads, or the reason for a refusal.
 
+use super::controller::IoQueues;
 use super::identify::Namespace;
 use super::prp::MOST_BYTES;
 use super::queue::MOST_DEPTH;
+use crate::drive_options::{CompletionBy, DriveOptions, QueuePlace};
 use crate::x86::refusal::Refusal;
 use lanemark_machine::{
     Completion, CoreWork, Descriptors, DmaCall, EngineJob, EngineWork, HostMemory, Lane, Partner, Pattern, Plan, Share,
     Task, Transfer, Verb, Window, Work,
 };
-use lanemark_units::format_size;
+use lanemark_units::{MemoryType, format_size};
 use std::fmt;
 
 /// Reads of a drive.
@@ -19,18 +21,28 @@ pub(crate) struct DrivePlan {
     pub(crate) transfer: Transfer,
     /// Most outstanding commands.
     pub(crate) depth: u32,
+    /// Places of the queues, if this program owns them.
+    pub(crate) queues: IoQueues,
+    /// Whether an interrupt announces completions; else they are polled.
+    pub(crate) by_interrupt: bool,
 }
 
 impl fmt::Display for DrivePlan {
     /// The reads in words, for a dry run.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Transfer { bytes, count, window, .. } = self.transfer;
+        let queues = match self.queues {
+            IoQueues::Host => "",
+            IoQueues::SubmissionsInCmb => ", by a submission queue in the controller memory buffer",
+            IoQueues::InCmb => ", by both queues in the controller memory buffer",
+        };
+        let completions = if self.by_interrupt { ", completions by interrupt" } else { "" };
         let (size, depth, from, last) =
             (format_size(bytes), self.depth, window.offset, window.offset + window.len.max(bytes) - 1);
         write!(
             f,
             "reads of the drive: {count} x {size} per iteration, at most {depth} outstanding, to offsets {from:#x} to {last:#x} of \
-             the mapped memory; each block is read once more at the end, and compared"
+             the mapped memory{queues}{completions}; each block is read once more at the end, and compared"
         )
     }
 }
@@ -43,6 +55,12 @@ pub(crate) struct DriveLimits {
     pub(crate) most_bytes: u64,
     pub(crate) depth: u32,
     pub(crate) queues: Queues,
+    /// Whether completions can be in the controller memory buffer; `None` if it is not used.
+    pub(crate) cmb: Option<bool>,
+    /// Whether an interrupt can announce completions.
+    pub(crate) interrupts: bool,
+    /// Whether it does so where a plan leaves that open.
+    pub(crate) by_interrupt: bool,
     pub(crate) mapped_bytes: u64,
     pub(crate) cores: u32,
 }
@@ -77,10 +95,14 @@ impl Queues {
 }
 
 impl DriveLimits {
-    /// Limits before a drive is identified: the smallest blocks, and no others that a drive may have.
-    pub(crate) const fn unidentified(mapped_bytes: u64, cores: u32) -> DriveLimits {
+    /// Limits before a drive is identified: the smallest blocks, and no others that a drive may have. With `options` for a
+    /// controller memory buffer, one that holds all queues.
+    pub(crate) fn unidentified(options: DriveOptions, mapped_bytes: u64, cores: u32) -> DriveLimits {
         let namespace = Namespace { id: 1, blocks: u64::MAX >> 9, block_bytes: 512, metadata_bytes: 0 };
-        DriveLimits { namespace, most_bytes: MOST_BYTES, depth: MOST_DEPTH, queues: Queues::Own, mapped_bytes, cores }
+        let cmb = (options.queues == QueuePlace::Cmb).then_some(true);
+        let (most_bytes, depth, queues) = (MOST_BYTES, MOST_DEPTH, Queues::Own);
+        let (interrupts, by_interrupt) = (true, options.completions == CompletionBy::Interrupt);
+        DriveLimits { namespace, most_bytes, depth, queues, cmb, interrupts, by_interrupt, mapped_bytes, cores }
     }
 
     /// Largest transfer of a controller with this limit, by its data pointers.
@@ -102,7 +124,7 @@ pub(crate) fn of(plan: &Plan, limits: &DriveLimits) -> Option<Result<DrivePlan, 
     let asked = match &plan.work {
         Work::Engines(work) => engines(work, limits),
         Work::Cores(CoreWork { lanes, before }) if plan.work.dma_calls().next().is_some() => match lanes.as_slice() {
-            [Lane { core, task: Task::DmaCall(call) }] if before.is_empty() => self::call(*core, call),
+            [Lane { core, task: Task::DmaCall(call) }] if before.is_empty() => self::call(*core, call, limits),
             _ => refused("driver calls of several cores", "the drive has one I/O queue pair"),
         },
         Work::Relay(_) => refused("a relay by cards", "one drive is open"),
@@ -137,36 +159,72 @@ fn engines(work: &EngineWork, limits: &DriveLimits) -> Result<DrivePlan, Refusal
         );
     }
     let depth = transfer.outstanding.unwrap_or(limits.depth);
-    Ok(DrivePlan { core: 0, transfer, depth })
+    let queues = if limits.cmb.is_some() { IoQueues::SubmissionsInCmb } else { IoQueues::Host };
+    Ok(DrivePlan { core: 0, transfer, depth, queues, by_interrupt: limits.by_interrupt })
 }
 
 /// Reason for the refusal of DMA reads of host memory.
 const NO_WRITES: &str = "they need commands that write to the medium, and no such command is ever sent to a drive";
 
-fn call(core: u32, call: &DmaCall) -> Result<DrivePlan, Refusal> {
+fn call(core: u32, call: &DmaCall, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
     let DmaCall { transfer, channel, share, descriptors, completion } = *call;
     match share {
         Share::Doorbell => {}
         Share::Call => return refused("a call of a kernel driver", "commands are prepared in advance"),
         Share::List => return refused("a list that is built by the call", "commands are prepared in advance"),
     }
-    if descriptors != Descriptors::Fetched {
-        return refused("descriptors that a core writes to the device", "a drive fetches commands from host memory");
-    }
     if channel != 0 {
         return refused(format!("channel {channel} of a card"), "the drive has one I/O queue pair, counted from 0");
     }
-    match completion {
-        Completion::Flag => Ok(DrivePlan { core, transfer, depth: 1 }),
-        Completion::Register => refused("a register that shows the end", "a drive writes completions to host memory"),
-        Completion::Interrupt => refused("an interrupt at the end of a transfer", "completions are polled"),
+    let queues = self::queues(descriptors, completion, limits)?;
+    let by_interrupt = completion == Completion::Interrupt;
+    if by_interrupt && !limits.interrupts {
+        let because = match limits.queues {
+            Queues::Own => "the drive has neither MSI-X nor MSI vectors",
+            Queues::Kernel | Queues::Ioctl => "interrupts of the drive go to its driver",
+        };
+        return refused("an interrupt at the end of a transfer", because);
+    }
+    Ok(DrivePlan { core, transfer, depth: 1, queues, by_interrupt })
+}
+
+/// The queues of a call: descriptors that a core writes to the device are commands in its memory buffer, and a register that
+/// the core polls is a completion there.
+fn queues(descriptors: Descriptors, completion: Completion, limits: &DriveLimits) -> Result<IoQueues, Refusal> {
+    let is_in_device = completion == Completion::Register;
+    match (descriptors, limits.cmb) {
+        (Descriptors::Fetched, _) if is_in_device => {
+            refused("a register that shows the end", "the drive writes completions to host memory")
+        }
+        (Descriptors::Fetched, _) => Ok(IoQueues::Host),
+        (Descriptors::Written(_), None) => {
+            let because = match limits.queues {
+                Queues::Own => {
+                    "the drive fetches commands from host memory; a drive with a controller memory buffer also takes them there \
+                     (--nvme-queues cmb)"
+                }
+                Queues::Kernel | Queues::Ioctl => {
+                    "the drive fetches commands from host memory, from the queues of its driver"
+                }
+            };
+            refused("descriptors that a core writes to the device", because)
+        }
+        (Descriptors::Written(memory_type), Some(_)) if memory_type != MemoryType::Uc => {
+            refused(format!("descriptors in {memory_type} memory"), "the controller memory buffer is mapped as UC")
+        }
+        (Descriptors::Written(_), Some(false)) if is_in_device => refused(
+            "completions in the device",
+            "the controller memory buffer of this drive cannot hold completion queues (CMBSZ.CQS)",
+        ),
+        (Descriptors::Written(_), Some(_)) if is_in_device => Ok(IoQueues::InCmb),
+        (Descriptors::Written(_), Some(_)) => Ok(IoQueues::SubmissionsInCmb),
     }
 }
 
 /// Checks a transfer against the drive and the mapped memory.
 fn fits(asked: DrivePlan, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
     let Transfer { card, verb, partner, bytes, window, .. } = asked.transfer;
-    let DriveLimits { namespace, most_bytes, depth, queues, mapped_bytes, cores } = *limits;
+    let DriveLimits { namespace, most_bytes, depth, queues, mapped_bytes, cores, .. } = *limits;
     if card != 0 || partner != Partner::Host {
         return refused("DMA between cards", "one drive is open");
     }
@@ -210,11 +268,11 @@ fn fits(asked: DrivePlan, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lanemark_units::MemoryType;
 
     fn limits() -> DriveLimits {
         let namespace = Namespace { id: 1, blocks: 256, block_bytes: 512, metadata_bytes: 0 };
-        DriveLimits { namespace, most_bytes: 64 << 10, depth: 63, queues: Queues::Own, mapped_bytes: 1 << 20, cores: 1 }
+        let any = DriveLimits::unidentified(DriveOptions::default(), 1 << 20, 1);
+        DriveLimits { namespace, most_bytes: 64 << 10, interrupts: false, ..any }
     }
 
     fn transfer(bytes: u64) -> Transfer {
@@ -283,12 +341,52 @@ mod tests {
         let said = |call: DmaCall| verdict(&Plan::new(call, 1), &limits());
         assert_eq!(said(call), "depth 1");
         for (other, words) in [
-            (DmaCall { completion: Completion::Register, ..call }, "a register"),
-            (DmaCall { completion: Completion::Interrupt, ..call }, "an interrupt"),
+            (DmaCall { completion: Completion::Register, ..call }, "a register that shows the end"),
+            (DmaCall { completion: Completion::Interrupt, ..call }, "neither MSI-X nor MSI"),
             (DmaCall { descriptors: Descriptors::Written(MemoryType::Uc), ..call }, "fetches commands"),
             (DmaCall { channel: 1, ..call }, "channel 1"),
         ] {
             assert!(said(other).contains(words), "{words}: {}", said(other));
         }
+    }
+
+    #[test]
+    fn completions_are_announced_as_the_plan_says_or_else_as_the_option_says() {
+        let by_interrupt = |option: bool, plan: &Plan| {
+            let limits = DriveLimits { interrupts: true, by_interrupt: option, ..limits() };
+            super::of(plan, &limits).unwrap().ok().unwrap().by_interrupt
+        };
+        let transfers = Plan::new(vec![EngineJob::Transfer(transfer(512))], 1);
+        assert_eq!([false, true].map(|option| by_interrupt(option, &transfers)), [false, true]);
+        let call = |completion| {
+            let (share, descriptors, channel) = (Share::Doorbell, Descriptors::Fetched, 0);
+            Plan::new(DmaCall { transfer: transfer(512), channel, share, descriptors, completion }, 1)
+        };
+        assert!(!by_interrupt(true, &call(Completion::Flag)) && by_interrupt(false, &call(Completion::Interrupt)));
+    }
+
+    #[test]
+    fn the_place_of_both_queues_follows_from_descriptors_and_completion_with_a_memory_buffer() {
+        let of = |cmb, descriptors, completion| {
+            let (share, channel) = (Share::Doorbell, 0);
+            let call = DmaCall { transfer: transfer(4096), channel, share, descriptors, completion };
+            match super::of(&Plan::new(call, 1), &DriveLimits { cmb, ..limits() }).unwrap() {
+                Ok(asked) => format!("{:?}", asked.queues),
+                Err(Refusal::Unsupported { because, .. }) => because,
+                Err(Refusal::OutOfRange(_)) => "out of range".to_owned(),
+            }
+        };
+        let (uc, fetched) = (Descriptors::Written(MemoryType::Uc), Descriptors::Fetched);
+        assert_eq!(of(Some(false), fetched, Completion::Flag), "Host");
+        assert_eq!(of(Some(false), uc, Completion::Flag), "SubmissionsInCmb");
+        assert_eq!(of(Some(true), uc, Completion::Register), "InCmb");
+        assert!(of(Some(false), uc, Completion::Register).contains("CMBSZ.CQS"));
+        assert!(of(None, uc, Completion::Flag).contains("--nvme-queues cmb"));
+        assert!(of(Some(true), Descriptors::Written(MemoryType::Wc), Completion::Flag).contains("mapped as UC"));
+        assert!(of(Some(true), fetched, Completion::Register).contains("to host memory"));
+        let transfers = Plan::new(vec![EngineJob::Transfer(transfer(512))], 1);
+        let queues = |cmb| super::of(&transfers, &DriveLimits { cmb, ..limits() }).unwrap().ok().unwrap().queues;
+        assert_eq!(of(Some(false), uc, Completion::Interrupt), "the drive has neither MSI-X nor MSI vectors");
+        assert_eq!([queues(None), queues(Some(false))], [IoQueues::Host, IoQueues::SubmissionsInCmb]);
     }
 }

@@ -1,8 +1,9 @@
 //! A submission queue and its completion queue.
 
+use super::cmb::MappedCmb;
 use super::command::Command;
 use super::error::NvmeError;
-use super::memory::{Bar, DmaMemory};
+use super::memory::{Bar, DmaMemory, Interrupt};
 use super::register::Capabilities;
 use super::status::Status;
 
@@ -19,32 +20,117 @@ pub(crate) const MOST_DEPTH: u32 = ENTRIES as u32 - 1;
 /// Polls between two looks at the clock.
 const POLLS: u32 = 64;
 
-/// A pair of queues in host memory.
+/// Place of a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    /// At an offset of the host memory.
+    Host(u64),
+    /// At an offset of the controller memory buffer.
+    Cmb(u64),
+}
+
+/// Memory of queues: that of the host, and the controller memory buffer if it is used.
 #[derive(Debug)]
-pub(super) struct QueuePair {
+pub(super) struct QueueMemory<'a, B: Bar, M: DmaMemory> {
+    pub(super) host: &'a M,
+    pub(super) cmb: Option<MappedCmb<'a, B>>,
+}
+
+impl<B: Bar, M: DmaMemory> QueueMemory<'_, B, M> {
+    fn mapped(&self) -> Result<&MappedCmb<'_, B>, NvmeError> {
+        self.cmb.as_ref().ok_or(NvmeError::Unsupported("no controller memory buffer is mapped"))
+    }
+
+    /// Memory of the buffer, and the offset in its BAR.
+    fn in_cmb(&self, offset: u64) -> Result<(&B, u64), NvmeError> {
+        self.mapped().map(|mapped| (mapped.memory, mapped.cmb.offset + offset))
+    }
+
+    /// Address of a queue for the controller.
+    pub(super) fn address(&self, place: Place) -> Result<u64, NvmeError> {
+        match place {
+            Place::Host(offset) => Ok(self.host.iova(offset)),
+            Place::Cmb(offset) => Ok(self.mapped()?.address + offset),
+        }
+    }
+
+    /// Clears `bytes` bytes of a queue.
+    pub(super) fn clear(&self, place: Place, bytes: u64) -> Result<(), NvmeError> {
+        for word in (0..bytes).step_by(8) {
+            match place {
+                Place::Host(offset) => self.host.store(offset + word, 0),
+                Place::Cmb(offset) => {
+                    let (memory, at) = self.in_cmb(offset + word)?;
+                    memory.store(at, 8, 0)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores an entry.
+    #[inline]
+    fn store(&self, place: Place, at: u64, entry: [u64; 8]) -> Result<(), NvmeError> {
+        match place {
+            Place::Host(offset) => {
+                for (to, word) in (offset + at..).step_by(8).zip(entry) {
+                    self.host.store(to, word);
+                }
+            }
+            Place::Cmb(offset) => {
+                let (memory, first) = self.in_cmb(offset + at)?;
+                for (to, word) in (first..).step_by(8).zip(entry) {
+                    memory.store(to, 8, word)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads 8 B.
+    #[inline]
+    fn load(&self, place: Place, at: u64) -> Result<u64, NvmeError> {
+        match place {
+            Place::Host(offset) => Ok(self.host.load(offset + at)),
+            Place::Cmb(offset) => {
+                let (memory, from) = self.in_cmb(offset + at)?;
+                Ok(memory.load(from, 8)?)
+            }
+        }
+    }
+}
+
+/// A pair of queues.
+#[derive(Debug)]
+pub(super) struct QueuePair<'a> {
     entries: u16,
-    /// Offsets of both in the memory, and their doorbells.
-    submissions: u64,
-    completions: u64,
+    /// Places of both, and their doorbells.
+    submissions: Place,
+    completions: Place,
     submission_doorbell: u64,
     completion_doorbell: u64,
     tail: u16,
     head: u16,
     /// Phase bit of new completions.
     phase: bool,
+    /// The interrupt after completions; without one, they are polled.
+    interrupt: Option<&'a dyn Interrupt>,
+    /// Whether an interrupt has arrived and the queue was not seen empty since: it may stand for several completions.
+    is_notified: bool,
     /// Identifiers of outstanding commands, one bit each, and their names.
     outstanding: u64,
     names: [&'static str; ENTRIES as usize],
 }
 
-impl QueuePair {
+impl<'a> QueuePair<'a> {
     /// The pair with this number, in cleared memory.
     pub(super) fn new(
         id: u16,
         entries: u16,
-        [submissions, completions]: [u64; 2],
+        [submissions, completions]: [Place; 2],
         capabilities: Capabilities,
-    ) -> QueuePair {
+        interrupt: Option<&'a dyn Interrupt>,
+    ) -> QueuePair<'a> {
         QueuePair {
             entries,
             submissions,
@@ -54,6 +140,8 @@ impl QueuePair {
             tail: 0,
             head: 0,
             phase: true,
+            interrupt,
+            is_notified: false,
             outstanding: 0,
             names: [""; ENTRIES as usize],
         }
@@ -75,15 +163,12 @@ impl QueuePair {
     pub(super) fn submit(
         &mut self,
         bar: &impl Bar,
-        memory: &impl DmaMemory,
+        memory: &QueueMemory<'_, impl Bar, impl DmaMemory>,
         command: &Command,
     ) -> Result<(), NvmeError> {
         debug_assert!(self.outstanding() < self.depth(), "the queue is full");
         let id = self.outstanding.trailing_ones() as u16;
-        let at = self.submissions + u64::from(self.tail) * SUBMISSION;
-        for (place, word) in (at..).step_by(8).zip(command.entry(id)) {
-            memory.store(place, word);
-        }
+        memory.store(self.submissions, u64::from(self.tail) * SUBMISSION, command.entry(id))?;
         self.tail = (self.tail + 1) % self.entries;
         self.outstanding |= 1 << id;
         self.names[usize::from(id)] = command.name;
@@ -92,14 +177,8 @@ impl QueuePair {
 
     /// Takes a completion if there is one; returns whether there was one.
     #[inline]
-    fn take(&mut self, bar: &impl Bar, memory: &impl DmaMemory) -> Result<bool, NvmeError> {
-        let at = self.completions + u64::from(self.head) * COMPLETION;
-        // Source: NVM Express Base Specification 2.0, figure "Common Completion Queue Entry Layout": dword 3 has the command
-        // identifier in bits 15:0, the phase in bit 16, and the status above.
-        let dword3 = memory.load(at + 8) >> 32;
-        if (dword3 >> 16 & 1 == 1) != self.phase {
-            return Ok(false);
-        }
+    fn take(&mut self, bar: &impl Bar, memory: &QueueMemory<'_, impl Bar, impl DmaMemory>) -> Result<bool, NvmeError> {
+        let Some(dword3) = self.next(memory)? else { return Ok(false) };
         self.head = (self.head + 1) % self.entries;
         self.phase ^= self.head == 0;
         bar.store(self.completion_doorbell, 4, self.head.into())?;
@@ -116,14 +195,51 @@ impl QueuePair {
         Err(NvmeError::Refused { command: self.names[usize::from(id)], status })
     }
 
-    /// Polls for a completion; `check` ends the wait with an error.
+    /// Dword 3 of the next completion, if there is one. Source: NVM Express Base Specification 2.0, figure "Common Completion
+    /// Queue Entry Layout": the command identifier is in bits 15:0, the phase in bit 16, and the status above.
+    #[inline]
+    fn next(&self, memory: &QueueMemory<'_, impl Bar, impl DmaMemory>) -> Result<Option<u64>, NvmeError> {
+        let dword3 = memory.load(self.completions, u64::from(self.head) * COMPLETION + 8)? >> 32;
+        Ok(((dword3 >> 16 & 1 == 1) == self.phase).then_some(dword3))
+    }
+
+    /// Sleeps until an interrupt announces a completion; `check` ends the wait with an error.
+    fn sleep(
+        &mut self,
+        interrupt: &dyn Interrupt,
+        bar: &impl Bar,
+        memory: &QueueMemory<'_, impl Bar, impl DmaMemory>,
+        check: &mut impl FnMut() -> Result<(), NvmeError>,
+    ) -> Result<(), NvmeError> {
+        loop {
+            if self.is_notified && self.take(bar, memory)? {
+                self.is_notified = self.next(memory)?.is_some();
+                return Ok(());
+            }
+            self.is_notified = interrupt.wait()?;
+            if self.is_notified {
+                continue;
+            }
+            match check() {
+                Err(NvmeError::Late) if self.next(memory)?.is_some() => {
+                    return Err(NvmeError::NoInterrupt { command: self.waiting_for() });
+                }
+                checked => checked?,
+            }
+        }
+    }
+
+    /// Waits for a completion, by polling or for its interrupt; `check` ends the wait with an error.
     #[inline]
     pub(super) fn wait(
         &mut self,
         bar: &impl Bar,
-        memory: &impl DmaMemory,
+        memory: &QueueMemory<'_, impl Bar, impl DmaMemory>,
         check: &mut impl FnMut() -> Result<(), NvmeError>,
     ) -> Result<(), NvmeError> {
+        if let Some(interrupt) = self.interrupt {
+            return self.sleep(interrupt, bar, memory, check);
+        }
         loop {
             for _ in 0..POLLS {
                 if self.take(bar, memory)? {

@@ -27,6 +27,10 @@ registers! {
     AQA,  0x24, 4, "3.1.3.8 Admin Queue Attributes";
     ASQ,  0x28, 8, "3.1.3.9 Admin Submission Queue Base Address";
     ACQ,  0x30, 8, "3.1.3.10 Admin Completion Queue Base Address";
+    CMBLOC, 0x38, 4, "3.1.3.11 Controller Memory Buffer Location";
+    CMBSZ,  0x3c, 4, "3.1.3.12 Controller Memory Buffer Size";
+    CMBMSC, 0x50, 8, "3.1.3.16 Controller Memory Buffer Memory Space Control";
+    CMBSTS, 0x58, 4, "3.1.3.17 Controller Memory Buffer Status";
 }
 
 /// First doorbell. Source: NVM Express over PCIe Transport Specification 1.0, 3.1.2.
@@ -75,6 +79,11 @@ impl Capabilities {
         4096 << self.field(48, 51)
     }
 
+    /// Whether the controller memory buffer has the register CMBMSC: CMBS.
+    pub(super) const fn has_cmb_control(self) -> bool {
+        self.field(57, 57) == 1
+    }
+
     /// Doorbell of a queue: of its submissions, or of its completions.
     pub(super) const fn doorbell(self, queue: u16, is_completion: bool) -> u64 {
         DOORBELLS + (2 * queue as u64 + is_completion as u64) * self.stride()
@@ -104,6 +113,12 @@ pub(super) fn store(bar: &impl Bar, register: Register, value: u64) -> Result<()
     if register.width == 8 { bar.store(register.offset + 4, 4, value >> 32) } else { Ok(()) }
 }
 
+/// Stores a register of 8 B whose lower part has the bits that make it take effect.
+pub(super) fn store_high_first(bar: &impl Bar, register: Register, value: u64) -> Result<(), Errno> {
+    bar.store(register.offset + 4, 4, value >> 32)?;
+    bar.store(register.offset, 4, value & 0xffff_ffff)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,6 +130,7 @@ mod tests {
         assert_eq!((cap.most_entries(), cap.ready_ms(), cap.stride()), (2048, 7500, 4));
         assert_eq!((cap.has_nvm(), cap.least_page()), (true, 4096));
         assert!(!Capabilities(0x0040_0000_0f01_07ff).has_nvm());
+        assert!(!cap.has_cmb_control() && Capabilities(1 << 57).has_cmb_control());
     }
 
     #[test]

@@ -107,6 +107,7 @@ impl OpenClMachine {
             relays_at: None,
             has_driver: false,
             has_flag: false,
+            fetches_only: false,
         };
         let machine = RuntimeMachine::new(queue, name, summary, runtime, limits, interrupted);
         let machine = machine.map_err(OpenClError::System)?;

@@ -64,6 +64,7 @@ pub fn facts(platform: &Platform) -> Facts {
             mapped_bytes: platform.bytes_for_plans(),
             has_driver: (0..platform.cards()).all(|card| platform.mailbox(card, 0).is_some()),
             has_flag: true,
+            fetches_only: false,
             cache: platform.memory.as_ref().filter(|memory| memory.cached_lines() > 0).map(|memory| CacheFacts {
                 bytes: memory.cached_lines() * Memory::LINE_BYTES,
                 device_bytes: memory.device_lines() * Memory::LINE_BYTES,

@@ -1,0 +1,180 @@
+//! Options of an NVMe drive whose queues this program owns.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Options of an NVMe drive behind VFIO.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct DriveOptions {
+    /// Place of the I/O submission queue.
+    pub queues: QueuePlace,
+    /// Description of the host memory of a command.
+    pub data: DataPointers,
+    /// How a core sees completions of transfers that no core waits for one by one.
+    pub completions: CompletionBy,
+}
+
+impl DriveOptions {
+    /// The name of the first option that is not the default, as the field of a request; `None` if all are.
+    #[must_use]
+    pub fn given(&self) -> Option<&'static str> {
+        let DriveOptions { queues, data, completions } = *self;
+        let given = [
+            (queues != QueuePlace::default(), "nvme_queues"),
+            (data != DataPointers::default(), "nvme_data"),
+            (completions != CompletionBy::default(), "nvme_completions"),
+        ];
+        given.into_iter().find(|(is_given, _)| *is_given).map(|(_, field)| field)
+    }
+}
+
+/// Place of the I/O submission queue of a drive, and so who moves a command to the drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum QueuePlace {
+    /// Host memory: the drive fetches each command.
+    #[default]
+    Host,
+    /// The controller memory buffer of the drive: a core writes each command to the drive.
+    Cmb,
+}
+
+impl QueuePlace {
+    /// All places, in the order shown to users.
+    pub const ALL: [QueuePlace; 2] = [QueuePlace::Host, QueuePlace::Cmb];
+
+    /// Name in options.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            QueuePlace::Host => "host",
+            QueuePlace::Cmb => "cmb",
+        }
+    }
+}
+
+/// Description of the host memory of a command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum DataPointers {
+    /// PRP entries: of more than two pages, a list that the drive fetches.
+    #[default]
+    Prp,
+    /// One SGL descriptor within the command: nothing else is fetched.
+    Sgl,
+    /// An SGL descriptor for each page, in segments that the drive fetches, as for scattered memory.
+    SglList,
+}
+
+impl DataPointers {
+    /// All descriptions, in the order shown to users.
+    pub const ALL: [DataPointers; 3] = [DataPointers::Prp, DataPointers::Sgl, DataPointers::SglList];
+
+    /// Name in options.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            DataPointers::Prp => "prp",
+            DataPointers::Sgl => "sgl",
+            DataPointers::SglList => "sgl-list",
+        }
+    }
+
+    /// In words, for summaries.
+    #[must_use]
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            DataPointers::Prp => "data by PRP entries",
+            DataPointers::Sgl => "data by one SGL descriptor",
+            DataPointers::SglList => "data by an SGL descriptor for each page",
+        }
+    }
+}
+
+/// How a core sees completions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum CompletionBy {
+    /// It polls the completion queue.
+    #[default]
+    Polling,
+    /// It sleeps until an interrupt, MSI-X or else MSI.
+    Interrupt,
+}
+
+impl CompletionBy {
+    /// Both, in the order shown to users.
+    pub const ALL: [CompletionBy; 2] = [CompletionBy::Polling, CompletionBy::Interrupt];
+
+    /// Name in options.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            CompletionBy::Polling => "polling",
+            CompletionBy::Interrupt => "interrupt",
+        }
+    }
+}
+
+/// Error for a text that is no value of an option.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("'{text}' is not {what}: use one of {known}")]
+pub struct NotADriveOption {
+    /// Text.
+    pub text: String,
+    /// What was expected.
+    pub what: &'static str,
+    /// The names.
+    pub known: String,
+}
+
+/// Implements `Display` and `FromStr` by names.
+macro_rules! by_name {
+    ($type:ty, $what:literal) => {
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = NotADriveOption;
+
+            fn from_str(text: &str) -> Result<$type, NotADriveOption> {
+                let known = || <$type>::ALL.map(<$type>::name).join(", ");
+                let found = <$type>::ALL.into_iter().find(|one| one.name() == text);
+                found.ok_or_else(|| NotADriveOption { text: text.to_owned(), what: $what, known: known() })
+            }
+        }
+    };
+}
+
+by_name!(QueuePlace, "a place of queues");
+by_name!(DataPointers, "a kind of data pointers");
+by_name!(CompletionBy, "a way to see completions");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_is_parsed_from_its_name_and_another_text_is_refused_with_all_names() {
+        for place in QueuePlace::ALL {
+            assert_eq!(place.to_string().parse(), Ok(place));
+        }
+        for data in DataPointers::ALL {
+            assert_eq!(data.to_string().parse(), Ok(data));
+        }
+        for by in CompletionBy::ALL {
+            assert_eq!(by.to_string().parse(), Ok(by));
+        }
+        let error = "CMB".parse::<QueuePlace>().unwrap_err().to_string();
+        assert_eq!(error, "'CMB' is not a place of queues: use one of host, cmb");
+    }
+
+    #[test]
+    fn only_options_other_than_the_default_are_given() {
+        assert_eq!(DriveOptions::default().given(), None);
+        let usual = DriveOptions::default();
+        assert_eq!(DriveOptions { queues: QueuePlace::Cmb, ..usual }.given(), Some("nvme_queues"));
+        assert_eq!(DriveOptions { data: DataPointers::Sgl, ..usual }.given(), Some("nvme_data"));
+        assert_eq!(DriveOptions { completions: CompletionBy::Interrupt, ..usual }.given(), Some("nvme_completions"));
+    }
+}

@@ -1,0 +1,85 @@
+//! A read of a drive to memory that was unmapped just before: does the IOMMU block it?
+
+use lanemark_units::Iova;
+
+/// Outcome of a read to memory that was unmapped just before.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnmappedRead {
+    /// Address of the memory for the drive.
+    pub iova: Iova,
+    /// How the drive completed the read: successfully, or with this error.
+    pub completed: Result<(), String>,
+    /// Whether every byte of the memory is as before.
+    pub is_unchanged: bool,
+    /// The kernel's reports of blocked requests of the drive, if its log can be read.
+    pub faults: Vec<String>,
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod run {
+    #![allow(unsafe_code)]
+
+    use super::super::device::BusMaster;
+    use super::super::drive::DriveBench;
+    use super::super::faults::FaultLog;
+    use super::super::transfers::REPORT;
+    use super::UnmappedRead;
+    use crate::host_pages::{HUGE, HostPages};
+    use crate::nvme::{Command, DataPointer};
+    use lanemark_machine::MachineError;
+    use lanemark_units::Iova;
+    use std::sync::Arc;
+
+    /// The bytes of the memory before the second read.
+    const KEPT: u64 = 0x5afe_5afe_5afe_5afe;
+
+    impl DriveBench<'_> {
+        /// Maps a page, reads the first block to it, unmaps the page, and reads the block to the same address once more.
+        ///
+        /// # Errors
+        /// [`MachineError`] of the mappings and of the first read, which must change the page.
+        pub(in super::super) fn read_unmapped(self) -> Result<UnmappedRead, MachineError> {
+            self.check_stopped()?;
+            let (layout, namespace) = (self.layout(), self.reads.namespace);
+            let mut pages = HostPages::new(layout.len).map_err(|error| self.os("allocating memory", error.into()))?;
+            let page =
+                HostPages::new(namespace.block_bytes).map_err(|error| self.os("allocating memory", error.into()))?;
+            let window = self.mapped(&mut pages, layout)?;
+            let iova = Iova((window.iova(0) + layout.len).next_multiple_of(HUGE) + HUGE);
+            let device = Arc::clone(self.container.device());
+            let done = {
+                let master = BusMaster::enable(Arc::clone(&device));
+                let _master = master.map_err(|error| self.os("enabling bus mastering", error))?;
+                let mut queue = self.queue(layout, &window, None)?;
+                let read = Command::read(namespace.id, 0, 1, DataPointer::prp([iova.0, 0]));
+                let words = || (0..namespace.block_bytes).step_by(8);
+                let is_kept = || words().all(|at| page.load_word(at) == KEPT);
+                words().for_each(|at| page.store_word(at, KEPT));
+                // SAFETY: the page lives longer than its mapping, and is accessed by volatile loads and stores only.
+                let mapped = unsafe { self.container.map(iova, page.address(), page.len(), [true, true]) };
+                mapped.map_err(|error| self.os("mapping memory for DMA", error))?;
+                let first = self.reads.once(&mut queue, read);
+                let has_arrived = !is_kept();
+                self.container.unmap(iova, page.len()).map_err(|error| self.os("unmapping memory", error))?;
+                first?;
+                if !has_arrived {
+                    return Err(
+                        self.device_error(format!("{}: the first read has not changed the memory", self.reads.name))
+                    );
+                }
+                words().for_each(|at| page.store_word(at, KEPT));
+                let log = FaultLog::from_now(self.log);
+                let completed = self.reads.once(&mut queue, read).map_err(|error| error.to_string());
+                // The kernel reports a fault after the request.
+                std::thread::sleep(REPORT);
+                let faults = log.faults_of(device.address());
+                Ok(UnmappedRead { iova, completed, is_unchanged: is_kept(), faults })
+            };
+            if device.can_reset() {
+                // A drive may count the blocked read as outstanding.
+                device.reset().map_err(|error| self.device_error(error.to_string()))?;
+            }
+            done
+        }
+    }
+}
