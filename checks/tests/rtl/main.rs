@@ -499,7 +499,7 @@ fn commands_of_the_guide_print_the_shown_output() {
     let folder = tempfile::tempdir().unwrap();
     build(&folder.path().join("card.so"), "card", &root().join("rtl/card")).unwrap();
     build(&folder.path().join("copy_engine.so"), "copy_engine", &root().join("rtl/examples")).unwrap();
-    for file in ["card.toml", "examples/copy_engine.toml"] {
+    for file in ["card.toml", "platform.toml", "examples/copy_engine.toml"] {
         let name = Path::new(file).file_name().unwrap();
         fs::copy(root().join("rtl").join(file), folder.path().join(name)).unwrap();
     }
