@@ -2,6 +2,13 @@
 //!
 //! `make test-rtl` fetches Verilator and runs these tests.
 
+mod card;
+mod figures;
+mod plans;
+mod sequence;
+mod three_ways;
+mod timing;
+
 use lanemark_adversary::{RULES, Request, SITUATIONS, Situation, Summary, Target, campaign};
 use lanemark_checks::page::Page;
 use lanemark_checks::shown::missing;
@@ -41,6 +48,12 @@ fn main() -> ExitCode {
         the_card_with_ultrascale_streams_breaks_no_rule,
         misuse_of_ultrascale_streams_is_found,
         commands_of_the_guide_print_the_shown_output,
+        three_ways::the_platform_file_is_what_its_generator_writes,
+        three_ways::the_compiled_and_the_simulated_card_send_the_same_tlps,
+        three_ways::the_times_of_both_cards_differ_by_at_most_a_clock_a_stage,
+        figures::beats_follow_the_published_rules_of_write_combining,
+        figures::a_write_starts_at_any_dw_of_the_stream,
+        three_ways::mutants_of_the_card_send_other_tlps,
     )
     .into();
     tests.extend(trials!(
