@@ -214,8 +214,8 @@ impl Tlp {
         self.length_dw as u32 * 4 - (DISABLED[self.first_be as usize & 0xF] + last) as u32
     }
 
-    /// Returns the bytes that a read returns: from its first to its last enabled byte, with the disabled ones between them;
-    /// 0 for a zero-length read.
+    /// Returns the bytes that a read returns: from its first to its last enabled byte, with the disabled ones between
+    /// them; 0 for a zero-length read.
     ///
     /// Source: PCI Express Base Specification 5.0, section 2.3.1.1, table of the Byte Count.
     #[inline]
