@@ -1,11 +1,11 @@
-//! Published figures of other cards, as predictions for this one: F7 and F8 of the AWS application note (beats of stores), and
-//! R10 of Rosta (start of a TLP).
+//! Published figures of other cards, as predictions for this one: F7 and F8 of the AWS application note (beats of
+//! stores), and R10 of Rosta (start of a TLP).
 
 use crate::card::{Card, class, command, payload};
+use crate::design::loaded;
 use crate::plans::{Simulated, simulate};
-use crate::sequence::compare;
+use crate::sequence::{compare, hex};
 use crate::three_ways::platform;
-use crate::{loaded, sequence};
 use lanemark_machine::{Access, Direction, Fence, Order, Plan, Span, Step, Stream, Verb, Width};
 use lanemark_units::{BarOffset, MemoryType};
 use lanemark_wire::FlowClass;
@@ -70,8 +70,8 @@ pub fn beats_follow_the_published_rules_of_write_combining() {
     }
 }
 
-/// R10 is explained by TLPs that start at multiples of 8 B, on a stream of 64 bits. The stream of this card has 32 bits, so a
-/// TLP starts at any DW: each write takes the clocks of its DWs, and one more.
+/// R10 is explained by TLPs that start at multiples of 8 B, on a stream of 64 bits. The stream of this card has 32 bits,
+/// so a TLP starts at any DW: each write takes the clocks of its DWs, and one more.
 pub fn a_write_starts_at_any_dw_of_the_stream() {
     let (_folder, library) = loaded("card", "rtl/card");
     let mut card = Card::new(&library, 128, 128);
@@ -86,12 +86,7 @@ pub fn a_write_starts_at_any_dw_of_the_stream() {
             card.run_until("send three writes", |card| card.sent.len() == 3).unwrap();
             let lengths: Vec<usize> = card.sent.iter().map(|sent| sent.tlp.len() / 4).collect();
             let header = if host < 1 << 32 { 3 } else { 4 };
-            assert_eq!(
-                lengths,
-                [header + 32, header + dws as usize, header + 32],
-                "{}",
-                sequence::hex(&card.sent[1].tlp)
-            );
+            assert_eq!(lengths, [header + 32, header + dws as usize, header + 32], "{}", hex(&card.sent[1].tlp));
             for nth in 1..3 {
                 let clocks = card.sent[nth].ended - card.sent[nth - 1].ended;
                 assert_eq!(clocks, lengths[nth] as u64 + 1, "write {nth} of {lengths:?}");

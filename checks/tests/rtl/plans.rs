@@ -131,8 +131,8 @@ pub fn odd_accesses(random: &mut Rng) -> Vec<OddAccess> {
     accesses
 }
 
-/// Sends loads and stores to the simulated card. A store waits for the completion of the loads before it: it may pass them
-/// (section 2.4.1), so the data of a load that waits are those before it or after it.
+/// Sends loads and stores to the simulated card. A store waits for the completion of the loads before it: it may pass
+/// them (section 2.4.1), and then they may return its data or the data before it.
 pub fn simulate_odd(platform: &Platform, accesses: &[OddAccess]) -> Simulated {
     let bar = platform.bar(0).unwrap().address_bytes.value;
     simulate_board(platform, |board| {

@@ -1,10 +1,10 @@
 //! One card, several ways: compiled from `rtl/card`, and simulated from `rtl/platform.toml`.
 
 use crate::card::Card;
+use crate::design::{Mutant, build, load, loaded, mutants, sources};
 use crate::plans::{Simulated, accesses, dma, long_dma, odd_accesses, settings, simulate, simulate_odd};
 use crate::sequence::{Compared, compare};
 use crate::timing::{BEHIND, Stages, compare_times};
-use crate::{Mutant, build, load, loaded, mutants, sources};
 use fastrand::Rng;
 use lanemark_checks::root;
 use lanemark_hw::dut_library::DutLibrary;

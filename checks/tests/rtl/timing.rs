@@ -1,8 +1,8 @@
 //! The times of both cards, stage by stage.
 //!
 //! The compiled card receives each TLP of the simulated host at the clock in which the simulated card has it behind the
-//! hard block, or at the next clock edge; that wait is taken off. Its TLPs are then compared in time: the last DW at the stream against the moment in which the
-//! simulated card gives the TLP to the hard block.
+//! hard block, or at the next clock edge; that wait is taken off. Its TLPs are then compared in time: the last DW at the
+//! stream against the moment in which the simulated card gives the TLP to the hard block.
 
 use crate::card::{Card, Checked, MEMORY, class, command};
 use crate::plans::Simulated;
