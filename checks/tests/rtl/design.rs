@@ -24,7 +24,7 @@ pub fn build(library: &Path, top: &str, folder: &Path) -> Result<(), String> {
 
 /// Loads a library; a design that does not return ends the test.
 pub fn load(library: &Path) -> DutLibrary {
-    let watchdog = Watchdog::start(Duration::from_secs(60), |hang| {
+    let watchdog = Watchdog::start(Duration::from_mins(1), |hang| {
         eprintln!("{hang}");
         std::process::abort();
     });

@@ -10,6 +10,9 @@ use lanemark_machine::{Access, Direction, Fence, Order, Plan, Span, Step, Stream
 use lanemark_units::{BarOffset, MemoryType};
 use lanemark_wire::FlowClass;
 
+/// A rule, the steps of a core, address and DWs of the writes in their order, and the beats read.
+type Row = (&'static str, Vec<Step>, Vec<(u64, usize)>, u64);
+
 /// Offset of a line in the memory of the card.
 const LINE: u64 = 0x4400;
 
@@ -43,8 +46,8 @@ pub fn beats_follow_the_published_rules_of_write_combining() {
     let load = || access(Verb::Load, Width::B4, Uc, LINE, 4, 1);
     let singles: Vec<(u64, usize)> = (0..16).map(|nth| line(4 * nth, 1)).collect();
     let pairs: Vec<(u64, usize)> = (0..8).map(|nth| line(8 * nth, if nth < 7 { 2 } else { 1 })).collect();
-    // The rule, the steps, the writes in their order, and the beats read. A beat of this memory is a DW.
-    let rows: Vec<(&str, Vec<Step>, Vec<(u64, usize)>, u64)> = vec![
+    // A beat of this memory is a DW.
+    let rows: Vec<Row> = vec![
         ("F7: 16 stores without write-combining", vec![store(Width::B4, Uc, LINE, 64)], singles, 0),
         ("F7: with it, one write", vec![store(Width::B4, Wc, LINE, 64), fence()], vec![line(0, 16)], 0),
         ("F8: six stores to one address", vec![six(Uc)], vec![line(0, 1); 6], 0),

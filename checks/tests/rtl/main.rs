@@ -109,7 +109,7 @@ fn ultrascale_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Compiles the card with the UltraScale+ streams of `folder`, of this width in bits.
+/// Compiles the card with the streams of the hard block of `folder`, of this width in bits.
 fn build_ultrascale(library: &Path, folder: &Path, width: u32) {
     let output = Command::new(root().join("rtl/build"))
         .args(["--interface", "ultrascale"])

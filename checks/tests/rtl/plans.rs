@@ -149,7 +149,7 @@ pub fn simulate_odd(platform: &Platform, accesses: &[OddAccess]) -> Simulated {
             let (address, requester, tag) = (bar + offset, OUTSIDE, nth as u16);
             let tlp = Tlp { address, length_dw, first_be, last_be, requester, tag, payload, ..Tlp::of(kind) };
             if was_load && verb == Verb::Store {
-                at = at + Ticks::whole_ns(100_000);
+                at += Ticks::whole_ns(100_000);
             }
             was_load = verb == Verb::Load;
             board.inject(at, tlp);
@@ -170,18 +170,17 @@ pub struct Simulated {
 
 /// Runs a plan on the simulated card.
 pub fn simulate(platform: &Platform, plan: &Plan) -> Simulated {
-    let simulated = match &plan.work {
-        Work::Cores(cores) => simulate_board(platform, |board| {
+    let simulated = if let Work::Cores(cores) = &plan.work {
+        simulate_board(platform, |board| {
             for lane in &cores.lanes {
                 board.start(lane, 1, 0);
             }
-        }),
-        _ => {
-            let mut samples = Samples::wanted(1);
-            let mut machine = SimulatedMachine::new(platform).unwrap();
-            let trace = machine.trace(plan, &mut samples, Trace::MOST);
-            Simulated { trace: trace.unwrap_or_else(|error| panic!("{error}: {plan:?}")), ..Simulated::default() }
-        }
+        })
+    } else {
+        let mut samples = Samples::wanted(1);
+        let mut machine = SimulatedMachine::new(platform).unwrap();
+        let trace = machine.trace(plan, &mut samples, Trace::MOST);
+        Simulated { trace: trace.unwrap_or_else(|error| panic!("{error}: {plan:?}")), ..Simulated::default() }
     };
     assert_eq!(simulated.trace.dropped, TraceGap::default(), "{plan:?}");
     simulated

@@ -235,11 +235,10 @@ impl Replay<'_> {
     }
 }
 
+/// A TLP as text, DW by DW.
 pub fn hex(tlp: &[u8]) -> String {
-    tlp.chunks(4)
-        .map(|dw| dw.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
-        .collect::<Vec<_>>()
-        .join(" ")
+    let word = |dw: &[u8]| dw.iter().fold(0, |word, byte| word << 8 | u32::from(*byte));
+    tlp.chunks(4).map(|dw| format!("{:08x}", word(dw))).collect::<Vec<_>>().join(" ")
 }
 
 /// Runs a plan on the compiled card with the host of a simulated run, and compares each TLP.
