@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 export LANEMARK_LIVE ?= 1
 
 .DEFAULT_GOAL := build
-.PHONY: help wasm build install-c conform test test-qemu test-runtimes test-rtl prove synthesise test-python test-long test-browser test-ssh runtimes ptxas lint bench reproduce dependencies schemas corpus picture fuzz mutants structures
+.PHONY: help wasm build install-c conform test test-qemu test-runtimes test-rtl prove synthesise rtl-platform test-python test-long test-browser test-ssh runtimes ptxas lint bench reproduce dependencies schemas corpus picture fuzz mutants structures
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -82,6 +82,10 @@ prove: ## prove rules of the card of rtl/ and refute them for mutants, with Yosy
 
 synthesise: ## estimate the size and the clock of the card of rtl/ with Yosys and nextpnr; fetched into .tools/
 	@rtl/synthesise
+
+rtl-platform: ## write rtl/platform.toml, the card of rtl/ as a simulated card, from its sources; a test compares it
+	@rtl/platform > rtl/.platform.toml || { rm -f rtl/.platform.toml; exit 1; }
+	@mv rtl/.platform.toml rtl/platform.toml
 
 test-python: ## build the Python package and run its tests; in an environment in .tools/, nothing installed
 	@status=0; checks/python/run --quiet || status=$$?; \

@@ -63,11 +63,11 @@ module card #(
     assign load_data = load_in_memory ? memory_data : register_read;
 
     logic [31:0] completion_data;
-    logic completion_valid, completion_last, completion_ready, completion_granted;
+    logic completion_valid, completion_last, completion_ready, completion_granted, load_beat;
     completer u_completer (
         .clk, .rst, .flr, .completer_id(requester_id), .read_valid, .read_ready, .dw0, .dw1,
         .request_address(address), .length, .read_address(load_address), .read_hold(load_hold),
-        .read_data(load_data),
+        .read_data(load_data), .beat(load_beat),
         .tx_data(completion_data), .tx_valid(completion_valid), .tx_last(completion_last),
         .tx_ready(completion_ready), .tx_granted(completion_granted)
     );
@@ -83,7 +83,7 @@ module card #(
         .write_enable(store_enable), .write_data(data), .read_address(load_address[5:0]),
         .read_data(register_data), .source, .destination, .count, .start, .command, .running, .failed,
         .unexpected, .beat_written(dma_write != 0 || is_store && in_memory),
-        .beat_read(beat)
+        .beat_read(beat || load_beat && load_in_memory)
     );
 
     logic request, request_is_write, is_msi, fits, builder_idle, has_free, allocate, any_busy, failure;

@@ -18,6 +18,8 @@ module completer (
     output logic [15:0] read_address,
     output logic        read_hold,         // the data of the last clock are still offered
     input  logic [31:0] read_data,
+    // A DW of data has been sent.
+    output logic        beat,
 
     output logic [31:0] tx_data,
     output logic        tx_valid,
@@ -67,6 +69,7 @@ module completer (
     // The next DW is read while this one is sent.
     assign read_address = state == DATA && take ? address + 16'd4 : address;
     assign read_hold = state == DATA && !take;
+    assign beat = state == DATA && take;
     assign tx_valid = state != IDLE;
     assign tx_last  = state == DATA ? index + 11'd1 == dws : state == DW2 && is_abort;
 

@@ -3,7 +3,8 @@
 //   0x00 source, 0x08 destination (64 bits each), 0x10 count in bytes
 //   0x14 command: bit 0 to the device, bit 1 to the host, bit 2 with an interrupt; a store starts a transfer
 //   0x18 status: bit 0 running, bit 1 failed
-//   0x1c completions without a request, 0x20 beats written, 0x24 beats read: a store of any value clears the three
+//   0x1c completions without a request, 0x20 beats written, 0x24 beats read: a store of any value clears the three.
+//   A beat is a DW of the memory, for the engine or for the BAR.
 module registers (
     input  logic        clk,
     input  logic        rst,

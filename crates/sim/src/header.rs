@@ -5,6 +5,7 @@ use crate::tlp::{self, Flaw, Tlp, TlpKind};
 use lanemark_wire::ats::{invalidate_completion, invalidate_request};
 use lanemark_wire::{
     AddressType, Attr, CommonFields, Completion, CompletionStatus, FunctionId, Header, MemoryKind, MemoryRequest,
+    byte_enable,
 };
 
 /// Function ID of the root complex as a requester: the last function of bus 0, which is unused otherwise.
@@ -48,7 +49,7 @@ pub(crate) fn header_of(tlp: &Tlp, parties: Parties, left_bytes: u16) -> Header 
         TlpKind::MRd => request(MemoryKind::MRd),
         TlpKind::CplD => {
             let bytes = tlp.enabled_bytes() as u16;
-            let lower_address = (tlp.address as u8 & 0x7C) + tlp.first_be.trailing_zeros().min(3) as u8;
+            let lower_address = byte_enable::lower_address(tlp.address, tlp.first_be);
             let data = Completion::data(parties.completer, requester_id, tag, lower_address, left_bytes, bytes);
             Header::Completion(Completion { common, ..data })
         }

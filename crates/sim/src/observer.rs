@@ -304,13 +304,15 @@ impl Observer {
         let left = match tlp.kind {
             TlpKind::MWr | TlpKind::Cpl | TlpKind::MsgD | TlpKind::Msg => bytes,
             TlpKind::MRd => {
+                let bytes = tlp.returned_bytes();
                 self.left.insert(key, bytes);
                 bytes
             }
             TlpKind::CplD => {
                 let left = self.left.get(&key).copied().unwrap_or(bytes).max(bytes);
                 self.left.insert(key, left - bytes);
-                left
+                // The Byte Count of a zero-length read is 1.
+                left.max(1)
             }
         };
         let parties = Parties { requester: self.id(tlp.requester), completer: self.completer(direction, tlp) };

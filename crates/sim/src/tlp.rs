@@ -2,7 +2,7 @@
 
 use crate::critical_path::Milestone;
 use lanemark_engine::Slot;
-use lanemark_wire::{FlowClass, Mps, Ordered, Rcb, split};
+use lanemark_wire::{FlowClass, Mps, Ordered, Rcb, byte_enable, split};
 
 /// Kind of a TLP.
 ///
@@ -213,6 +213,16 @@ impl Tlp {
         let last = if self.length_dw > 1 { DISABLED[self.last_be as usize & 0xF] } else { 0 };
         self.length_dw as u32 * 4 - (DISABLED[self.first_be as usize & 0xF] + last) as u32
     }
+
+    /// Returns the bytes that a read returns: from its first to its last enabled byte, with the disabled ones between
+    /// them; 0 for a zero-length read.
+    ///
+    /// Source: PCI Express Base Specification 5.0, section 2.3.1.1, table of the Byte Count.
+    #[inline]
+    #[must_use]
+    pub const fn returned_bytes(&self) -> u32 {
+        if self.first_be == 0 { 0 } else { byte_enable::byte_count(self.first_be, self.last_be, self.length_dw) as u32 }
+    }
 }
 
 /// How a completer splits completions.
@@ -228,8 +238,8 @@ pub struct Cut {
 
 /// Returns the completions of a read, without their payload.
 pub fn completions(read: &Tlp, Cut { rcb, most, odd_end_apart }: Cut) -> impl Iterator<Item = Tlp> {
-    let start = read.address + u64::from(read.first_be.trailing_zeros().min(3));
-    let bytes = read.enabled_bytes();
+    let start = read.address + u64::from(byte_enable::lower_address(0, read.first_be));
+    let bytes = read.returned_bytes();
     let chunks = match Mps::new(most) {
         Some(mps) if odd_end_apart => split::completions(start, bytes, rcb, mps).with_odd_end_apart(),
         Some(mps) => split::completions(start, bytes, rcb, mps),
@@ -241,7 +251,8 @@ pub fn completions(read: &Tlp, Cut { rcb, most, odd_end_apart }: Cut) -> impl It
         Tlp {
             address,
             length_dw,
-            first_be,
+            // The completion of a zero-length read has a DW without data.
+            first_be: if chunk.bytes == 0 { 0 } else { first_be },
             last_be,
             requester,
             tag,
@@ -287,6 +298,21 @@ mod tests {
             }
         }
         assert_eq!(write(0, 64).byte_mask(), u64::MAX);
+    }
+
+    #[test]
+    fn completions_return_the_bytes_between_the_first_and_the_last_enabled_one() {
+        let returned = |length_dw, first_be, last_be| {
+            let read = Tlp { address: 0x1040, length_dw, first_be, last_be, ..Tlp::of(TlpKind::MRd) };
+            let cut = Cut { rcb: Rcb::B128, most: 128, odd_end_apart: false };
+            let all: Vec<Tlp> = completions(&read, cut).collect();
+            assert_eq!(all.len(), 1);
+            (all[0].address, all[0].length_dw, all[0].enabled_bytes())
+        };
+        assert_eq!(returned(2, 0b1011, 0b0010), (0x1040, 2, 6));
+        assert_eq!(returned(1, 0b1001, 0), (0x1040, 1, 4));
+        assert_eq!(returned(1, 0b0110, 0), (0x1040, 1, 2));
+        assert_eq!(returned(1, 0, 0), (0x1040, 1, 0), "a zero-length read");
     }
 
     #[test]

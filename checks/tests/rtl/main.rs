@@ -2,18 +2,26 @@
 //!
 //! `make test-rtl` fetches Verilator and runs these tests.
 
+mod card;
+mod design;
+mod figures;
+mod plans;
+mod sequence;
+mod three_ways;
+mod timing;
+
+use design::{Mutant, build, load, loaded, mutants, sources};
 use lanemark_adversary::{RULES, Request, SITUATIONS, Situation, Summary, Target, campaign};
 use lanemark_checks::page::Page;
 use lanemark_checks::shown::missing;
 use lanemark_checks::trials::{Available, Trial, run};
 use lanemark_checks::{lanemark, python_module, root, trials};
 use lanemark_devices::DeviceFile;
-use lanemark_hw::dut_library::{DutLibrary, Watchdog};
+use lanemark_hw::dut_library::DutLibrary;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Mutex;
-use std::time::Duration;
 
 /// TLPs that the correct card passes with each of both partners.
 const TLPS: u64 = 100_000;
@@ -41,6 +49,12 @@ fn main() -> ExitCode {
         the_card_with_ultrascale_streams_breaks_no_rule,
         misuse_of_ultrascale_streams_is_found,
         commands_of_the_guide_print_the_shown_output,
+        three_ways::the_platform_file_is_what_its_generator_writes,
+        three_ways::the_compiled_and_the_simulated_card_send_the_same_tlps,
+        three_ways::the_times_of_both_cards_differ_by_at_most_a_clock_a_stage,
+        figures::beats_follow_the_published_rules_of_write_combining,
+        figures::a_write_starts_at_any_dw_of_the_stream,
+        three_ways::mutants_of_the_card_send_other_tlps,
     )
     .into();
     tests.extend(trials!(
@@ -95,7 +109,7 @@ fn ultrascale_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Compiles the card with the UltraScale+ streams of `folder`, of this width in bits.
+/// Compiles the card with the streams of the hard block of `folder`, of this width in bits.
 fn build_ultrascale(library: &Path, folder: &Path, width: u32) {
     let output = Command::new(root().join("rtl/build"))
         .args(["--interface", "ultrascale"])
@@ -221,30 +235,6 @@ fn the_card_passes_ten_million_tlps() {
     }
 }
 
-/// Files in `SystemVerilog` of a folder.
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.retain(|file| file.extension().is_some_and(|kind| kind == "sv"));
-    files.sort();
-    files
-}
-
-/// Compiles files of a folder.
-fn build(library: &Path, top: &str, folder: &Path) -> Result<(), String> {
-    let files = sources(folder);
-    let output = Command::new(root().join("rtl/build")).arg(library).arg(top).args(&files).output().unwrap();
-    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
-}
-
-/// Loads a library; a design that does not return ends the test.
-fn load(library: &Path) -> DutLibrary {
-    let watchdog = Watchdog::start(Duration::from_secs(60), |hang| {
-        eprintln!("{hang}");
-        std::process::abort();
-    });
-    DutLibrary::load(library, &watchdog.unwrap()).unwrap()
-}
-
 fn target(file: &str) -> Target {
     let text = fs::read_to_string(root().join(file)).unwrap();
     Target::new(&DeviceFile::parse(file, &text).unwrap(), 2048).unwrap()
@@ -257,15 +247,6 @@ fn fuzz(library: &DutLibrary, target: &Target, seeds: u64, is_illegal: bool, thr
 
 fn names(summary: &Summary) -> Vec<&'static str> {
     summary.failures.iter().map(|failure| failure.finding.rule.row().name).collect()
-}
-
-/// Builds a design of the tree, and loads it.
-fn loaded(top: &str, folder: &str) -> (tempfile::TempDir, DutLibrary) {
-    let temporary = tempfile::tempdir().unwrap();
-    let library = temporary.path().join("design.so");
-    build(&library, top, &root().join(folder)).unwrap();
-    let loaded = load(&library);
-    (temporary, loaded)
 }
 
 fn card_is_clean(is_illegal: bool) {
@@ -285,34 +266,6 @@ fn the_card_passes_a_hundred_thousand_tlps_of_a_legal_partner() {
 
 fn the_card_passes_a_hundred_thousand_tlps_of_an_illegal_partner() {
     card_is_clean(true);
-}
-
-/// A row of `rtl/mutants.toml`.
-struct Mutant {
-    name: String,
-    file: String,
-    from: String,
-    to: String,
-    rules: Vec<String>,
-    /// Whether the partner cannot see the change; the file says why.
-    is_equivalent: bool,
-}
-
-fn mutants() -> Vec<Mutant> {
-    let table: toml::Table = fs::read_to_string(root().join("rtl/mutants.toml")).unwrap().parse().unwrap();
-    let text = |row: &toml::Value, key: &str| row[key].as_str().unwrap().to_owned();
-    let rules = |row: &toml::Value| {
-        row["rules"].as_array().unwrap().iter().map(|rule| rule.as_str().unwrap().to_owned()).collect()
-    };
-    let rows = table["mutant"].as_array().unwrap().iter().map(|row| Mutant {
-        name: text(row, "name"),
-        file: text(row, "file"),
-        from: text(row, "from"),
-        to: text(row, "to"),
-        rules: rules(row),
-        is_equivalent: row.get("is_equivalent").is_some(),
-    });
-    rows.collect()
 }
 
 /// What is wrong with the search of a mutant; `None` if it is found with its rule.
@@ -499,7 +452,7 @@ fn commands_of_the_guide_print_the_shown_output() {
     let folder = tempfile::tempdir().unwrap();
     build(&folder.path().join("card.so"), "card", &root().join("rtl/card")).unwrap();
     build(&folder.path().join("copy_engine.so"), "copy_engine", &root().join("rtl/examples")).unwrap();
-    for file in ["card.toml", "examples/copy_engine.toml"] {
+    for file in ["card.toml", "platform.toml", "examples/copy_engine.toml"] {
         let name = Path::new(file).file_name().unwrap();
         fs::copy(root().join("rtl").join(file), folder.path().join(name)).unwrap();
     }
