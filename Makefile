@@ -83,7 +83,7 @@ prove: ## prove rules of the card of rtl/ and refute them for mutants, with Yosy
 synthesise: ## estimate the size and the clock of the card of rtl/ with Yosys and nextpnr; fetched into .tools/
 	@rtl/synthesise
 
-rtl-platform: ## write rtl/platform.toml, the card of rtl/ as a simulated card, from its sources; a test compares it
+rtl-platform: ## write rtl/platform.toml, the platform file of the card of rtl/, from its sources; test-rtl checks that it is current
 	@rtl/platform > rtl/.platform.toml || { rm -f rtl/.platform.toml; exit 1; }
 	@mv rtl/.platform.toml rtl/platform.toml
 
