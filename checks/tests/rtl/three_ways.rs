@@ -133,13 +133,21 @@ pub fn the_times_of_both_cards_differ_by_at_most_a_clock_a_stage() {
                 .unwrap_or_else(|what| panic!("{}: {what}", case.text));
         }
     }
-    let (_, most, count) = stages.0.remove(BEHIND).unwrap();
-    assert!(most > 1.0 && most < 24.0 && count >= 20, "the known difference: {most} clocks, {count} times");
-    assert_eq!(stages.0.len(), 5, "{stages:#?}");
-    for (stage, (least, most, count)) in &stages.0 {
-        let is_within = |later: f64| (-1.0..=1.0).contains(&later);
-        assert!(is_within(*least) && is_within(*most) && *count >= 100, "{stage}: {stages:#?}");
+    // As rtl/README.md shows them, each at least so many times. Times of the simulation are ticks: rounding is far below a clock.
+    let expected = [
+        ("command to first request", 0.0, 0.0, 100),
+        ("completion to next read", 0.0, 1.0, 100),
+        ("load to completion", 0.0, 0.0, 100),
+        (BEHIND, 1.0, 12.0, 20),
+        ("read to next read", 0.0, 0.0, 100),
+        ("write to next write", 0.0, 0.0, 100),
+    ];
+    let is_near = |found: f64, expected: f64| (found - expected).abs() < 0.1;
+    for (stage, least, most, count) in expected {
+        let found = stages.0.remove(stage).unwrap_or_else(|| panic!("{stage}: {stages:#?}"));
+        assert!(is_near(found.0, least) && is_near(found.1, most) && found.2 >= count, "{stage}: {found:?}");
     }
+    assert!(stages.0.is_empty(), "{stages:#?}");
 }
 
 /// Mutants whose TLPs, data or beats differ with a legal host.

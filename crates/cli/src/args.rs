@@ -484,16 +484,16 @@ pub struct CardArgs {
     #[arg(long, value_name = "MEMORY", requires = "device")]
     pub peer: Option<PeerRange>,
     /// Place of the I/O submission queue of an NVMe drive bound to vfio-pci: host (host memory, from which the drive fetches
-    /// commands) or cmb (its controller memory buffer, which is overwritten) [default: host]
+    /// commands) or cmb (its controller memory buffer, whose first 8 KiB may be overwritten) [default: host]
     #[arg(long, value_name = "PLACE")]
     pub nvme_queues: Option<QueuePlace>,
     /// Description of the host memory of commands to an NVMe drive bound to vfio-pci: prp (PRP entries), sgl (one SGL descriptor)
-    /// or sgl-list (one for each page, which the drive fetches) [default: prp]
+    /// or sgl-list (a list with one descriptor for each page, which the drive fetches) [default: prp]
     #[arg(long, value_name = "KIND")]
     pub nvme_data: Option<DataPointers>,
     /// How a core sees completions of an NVMe drive bound to vfio-pci: polling or interrupt; questions that compare both ignore
     /// it [default: polling]
-    #[arg(long, value_name = "WAY")]
+    #[arg(long, value_name = "METHOD")]
     pub nvme_completions: Option<CompletionBy>,
     /// Bind the card to this driver for the run, and restore its former driver at the end: vfio-pci, or
     /// lanemark (our kernel module)

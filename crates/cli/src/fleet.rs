@@ -149,18 +149,25 @@ fn ask_all(hosts: &[Host], bench: &[String], timeout: Duration, cancel: &Cancel)
     let members = std::thread::scope(|scope| {
         let started = hosts.iter().map(|host| {
             let thread = std::thread::Builder::new().name(host.name.clone());
-            thread.spawn_scoped(scope, || {
+            let thread = thread.spawn_scoped(scope, || {
                 let member = ask(host, bench, timeout, cancel);
                 bar.inc(1);
                 member
+            });
+            thread.map_err(|error| {
+                Failure::Usage(format!(
+                    "no thread can be created that asks {} ({error}): raise the limits of processes (ulimit -u) and of memory \
+                     (ulimit -v)",
+                    host.name
+                ))
             })
         });
         let started: Vec<_> = started.collect::<Result<_, _>>()?;
-        let lost = || std::io::Error::other("a thread of a machine has panicked");
-        started.into_iter().map(|thread| thread.join().map_err(|_| lost())).collect::<Result<Vec<_>, std::io::Error>>()
+        let lost = || Failure::Check("asking the machines: a thread of a machine has panicked".to_owned());
+        started.into_iter().map(|thread| thread.join().map_err(|_| lost())).collect::<Result<Vec<_>, Failure>>()
     });
     bar.finish_and_clear();
-    members.map_err(|error: std::io::Error| Failure::Check(format!("asking the machines: {error}")))
+    members
 }
 
 fn ask(host: &Host, bench: &[String], timeout: Duration, cancel: &Cancel) -> FleetMember {

@@ -28,7 +28,7 @@ fn end() {
 fn handle(what: impl FnMut() + Send + 'static) -> Result<(), Failure> {
     ctrlc::set_handler(what).map_err(|error| match error {
         ctrlc::Error::System(error) => Failure::Usage(format!(
-            "no thread can be created that handles Ctrl-C ({error}): raise the limits of processes (ulimit -u) and of memory \
+            "the thread that handles Ctrl-C cannot be created ({error}): raise the limits of processes (ulimit -u) and of memory \
              (ulimit -v)"
         )),
         error => Failure::Check(format!("installing the handler of Ctrl-C failed: {error}")),

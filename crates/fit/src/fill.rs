@@ -146,11 +146,11 @@ pub fn fill_in(
     if options.cancel.is_some_and(Cancel::is_cancelled) { Err(FillError::Cancelled) } else { filled }
 }
 
-/// Mean error of the held-out figures of single directions, in percent, from which on those of both at once spoil them.
+/// Least mean error of the held-out figures of single directions, in percent, at which a fit without the figures of both
+/// directions is tried.
 const SPOILED_PERCENT: f64 = 2.5;
 
-/// Share of the mean error of the held-out figures of single directions below which it is clearly better to leave out those
-/// of both at once.
+/// Largest ratio of that error without and with the figures of both directions at which these are left out.
 const CLEARLY_LESS: f64 = 0.5;
 
 /// The fit to all figures, or the one without figures of both directions at once, if these spoil the prediction of the others.
@@ -177,7 +177,8 @@ fn best_filled(
     if names.len() == filled.residuals.len() || held_out_with_them.mean_percent < SPOILED_PERCENT {
         return Ok(filled);
     }
-    let (mut without, problem) = filled_from(name, alone, draft, options)?;
+    // The other fit has a result; fewer figures may determine fewer numbers than are unknown.
+    let Ok((mut without, problem)) = filled_from(name, alone, draft, options) else { return Ok(filled) };
     let is_clear = |(fitted, held_out, _): (Errors, Errors, Verdict)| {
         held_out.mean_percent < CLEARLY_LESS * held_out_with_them.mean_percent
             && fitted.mean_percent < CLEARLY_LESS * held_out_with_them.mean_percent
@@ -187,7 +188,7 @@ fn best_filled(
     }
     let values: Vec<f64> = without.fit.found.iter().map(|found| found.value).collect();
     let both = problem.with_data_of(&all.part(|place| all.is_of_both(place)));
-    let residuals = both.compare(&values).map_err(FillError::Simulation)?;
+    let Ok(residuals) = both.compare(&values) else { return Ok(filled) };
     without.left_out = Some(LeftOut { residuals, held_out_with_them });
     Ok(without)
 }

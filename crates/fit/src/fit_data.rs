@@ -267,12 +267,12 @@ impl FitData {
         FitData { data, halves: places().map(|place| self.halves[place]).collect(), ..self.clone() }
     }
 
-    /// The same fit to the data of `other`, which have the same numbers.
+    /// This fit with the data of `other`; each datum keeps its number.
     pub(crate) fn with_data_of(&self, other: &FitData) -> FitData {
         FitData { data: other.data.clone(), halves: other.halves.clone(), ..self.clone() }
     }
 
-    /// The same fit, which knows no figure of formulas or simulations yet.
+    /// This fit without the results of earlier formulas and simulations.
     pub(crate) fn afresh(&self) -> FitData {
         FitData { memo: self.memo.emptied(), corrections: Corrections::default(), ..self.clone() }
     }

@@ -192,7 +192,7 @@ impl Trial {
         own.is_ok_and(|own| own.iter().zip(residuals).all(|(one, other)| (one - other).abs() < SAME_FIGURE))
     }
 
-    /// With the errors that count.
+    /// This trial as a contender, with the errors of held-out figures; `errors` also has those of the ends of curves.
     fn contender(&self, errors: &[f64]) -> Contender {
         let of_halves =
             |of: fn(&FitData, bool) -> Vec<usize>| [false, true].map(|half| of(&self.problem, half)).concat();

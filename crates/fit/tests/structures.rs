@@ -280,6 +280,23 @@ fn figures_of_both_directions_that_nothing_describes_are_left_out_and_the_others
 }
 
 #[test]
+fn figures_of_both_directions_stay_where_the_others_alone_are_too_few() {
+    let mut draw = Draw(SEED);
+    let sizes = [64, 256, 512, 1 << 10, 1 << 12, 1 << 14];
+    let card = card(4, &Vec::new(), &mut draw);
+    let table = measured(&mut SimulatedMachine::new(&card).unwrap(), &[(DIRECTIONS[0], &sizes[..])], &mut draw, 0.01);
+    let mixed: String =
+        (6..14).map(|power| format!("dma_read_write_mix,{},{} GB/s\n", 1 << power, 14 - power)).collect();
+    let keys = UNKNOWN.iter().map(|(key, ..)| *key).chain(["dma.read_request_ns", "dma.start_ns"]);
+    let draft = Draft::parse("card.toml", &drawn::text(keys, &unknown)).unwrap();
+    let table = Table::parse("card.csv", &format!("{table}{mixed}")).unwrap();
+    let options = FillOptions { keep_structure: true, ..FillOptions::default() };
+    let filled = fill_in("card.csv", &Measured::Table(&table), &draft, options).unwrap();
+    assert_eq!(filled.questions, [(DIRECTIONS[0], 6), ("dma_read_write_mix", 8)]);
+    assert!(filled.left_out.is_none() && filled.halves().unwrap().2 != Verdict::Predicts, "{:?}", filled.halves());
+}
+
+#[test]
 fn a_card_with_narrower_beats_than_the_file_assumes_is_fitted_with_its_own() {
     let tried = tried(&mut Draw(SEED), |_| vec![("dma.beat_bytes", 16.0)]);
     assert!(tried.is_right() && tried.is_within_limits(), "{}", tried.in_words());

@@ -10,7 +10,7 @@ pub struct DriveOptions {
     pub queues: QueuePlace,
     /// Description of the host memory of a command.
     pub data: DataPointers,
-    /// How a core sees completions of transfers that no core waits for one by one.
+    /// Completion method of plans that do not name one, such as those of `dma_write_bandwidth`.
     pub completions: CompletionBy,
 }
 
@@ -146,9 +146,9 @@ macro_rules! by_name {
     };
 }
 
-by_name!(QueuePlace, "a place of queues");
-by_name!(DataPointers, "a kind of data pointers");
-by_name!(CompletionBy, "a way to see completions");
+by_name!(QueuePlace, "a place of the submission queue");
+by_name!(DataPointers, "a kind of data pointer");
+by_name!(CompletionBy, "a completion method");
 
 #[cfg(test)]
 mod tests {

@@ -251,7 +251,7 @@ pub fn completions(read: &Tlp, Cut { rcb, most, odd_end_apart }: Cut) -> impl It
         Tlp {
             address,
             length_dw,
-            // The completion of a zero-length read has a DW without data.
+            // The completion of a zero-length read has one DW, with no enabled byte.
             first_be: if chunk.bytes == 0 { 0 } else { first_be },
             last_be,
             requester,

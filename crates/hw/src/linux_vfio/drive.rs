@@ -67,9 +67,9 @@ impl Vectors {
     }
 }
 
-/// Vector of the I/O completion queue, which it shares with the admin queue: every device with interrupts has it.
+/// Vector of the I/O and of the admin completion queue: every device with interrupts has vector 0.
 const VECTOR: u16 = 0;
-/// Longest wait for an interrupt without a look at the flags, in ms.
+/// Time after which a wait for an interrupt looks at the flags, in ms.
 const LOOK_MS: u32 = 100;
 
 impl Interrupt for VfioInterrupt {
@@ -100,7 +100,7 @@ impl DriveCmb {
         let place = Attachment::place(sysfs, Range { bar: cmb.bar, from, to, kind });
         let start = place.map_err(|error| error.to_string())?.bar.start.0;
         let memory = Registers::open(device, sysfs, cmb.bar, from, to).map_err(|error| error.to_string())?;
-        // As Linux does: the controller gets the address of the BAR, which the bus does not use for memory.
+        // As Linux does: the controller gets the bus address of the buffer, which no memory has.
         Ok(DriveCmb { cmb, memory, address: start.saturating_add(from) })
     }
 
@@ -108,7 +108,7 @@ impl DriveCmb {
         MappedCmb { cmb: self.cmb, memory: &self.memory, address: self.address }
     }
 
-    /// The addresses that the controller takes for the buffer. Before version 1.4, these are all of its BAR.
+    /// The addresses that the controller decodes: from the start of the BAR to the end of the buffer.
     fn region(&self) -> Region {
         let Cmb { offset, len, .. } = self.cmb;
         let (first, last) = (self.address - offset, self.address.saturating_add(len - 1));
@@ -119,8 +119,9 @@ impl DriveCmb {
     fn summary(&self) -> String {
         let Cmb { bar, offset, len, holds_completions } = self.cmb;
         let completions = if holds_completions { "also completion queues" } else { "no completion queues" };
+        let access = if self.memory.is_called() { "accessed by system calls" } else { "mapped as UC" };
         format!(
-            "I/O submission queue in the controller memory buffer of {} at BAR{bar}+{offset:#x}, mapped as UC, which can hold \
+            "I/O submission queue in the controller memory buffer of {} at BAR{bar}+{offset:#x}, {access}, which can hold \
              {completions}",
             format_size(len)
         )

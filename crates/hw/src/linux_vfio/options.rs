@@ -58,7 +58,7 @@ impl VfioOptions<'_> {
             return Err(not_bound());
         }
         if let Some(field) = self.drive.given().filter(|_| !self.is_drive(system, device)) {
-            let because = "it is no NVMe drive (class 01:08:02), or a device file describes it: remove the option";
+            let because = "applies to NVMe drives only (class 01:08:02, without a device file): remove it";
             return Err(unsupported(format!("{field}: {because}")));
         }
         let mut attachment = Attachment { device: found, places: Vec::new(), driver, was_enabled: false };

@@ -143,9 +143,9 @@ fn drive_summary(limits: DriveLimits, data: DataPointers) -> Vec<String> {
     let queues = match limits.cmb {
         None => "I/O queues in host memory",
         Some(_) => {
-            "controller memory buffer, where CMBLOC and CMBSZ say (loaded; CMBMSC is stored): its first 8 KiB are overwritten by I/O \
-             queues; the run is refused if the drive has none that can hold submission queues, and completions are there only if \
-             the drive permits it"
+            "controller memory buffer, at the place in CMBLOC and CMBSZ (loaded), enabled by CMBMSC (stored; then CMBSTS is loaded): \
+             its first 4 KiB are overwritten by the submission queue, the next 4 KiB by the completion queue if CMBSZ.CQS permits \
+             one there; the run is refused if the buffer cannot hold submission queues"
         }
     };
     vec![
@@ -163,7 +163,7 @@ fn drive_summary(limits: DriveLimits, data: DataPointers) -> Vec<String> {
         ),
         queues.to_owned(),
         format!(
-            "{}; {}; an option that the drive does not support is refused when it has been identified",
+            "{}; {}; an option that the drive does not support is refused after the drive has been identified",
             data.in_words(),
             if limits.by_interrupt { "completions by interrupt (MSI-X, or else MSI)" } else { "completions polled" }
         ),

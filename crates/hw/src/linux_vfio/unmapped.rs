@@ -20,8 +20,9 @@ mod run {
     #![allow(unsafe_code)]
 
     use super::super::device::BusMaster;
-    use super::super::drive::DriveBench;
+    use super::super::drive::{DriveBench, Layout};
     use super::super::faults::FaultLog;
+    use super::super::host_window::HostWindow;
     use super::super::transfers::REPORT;
     use super::UnmappedRead;
     use crate::host_pages::{HUGE, HostPages};
@@ -47,39 +48,50 @@ mod run {
             let window = self.mapped(&mut pages, layout)?;
             let iova = Iova((window.iova(0) + layout.len).next_multiple_of(HUGE) + HUGE);
             let device = Arc::clone(self.container.device());
-            let done = {
-                let master = BusMaster::enable(Arc::clone(&device));
-                let _master = master.map_err(|error| self.os("enabling bus mastering", error))?;
-                let mut queue = self.queue(layout, &window, None)?;
-                let read = Command::read(namespace.id, 0, 1, DataPointer::prp([iova.0, 0]));
-                let words = || (0..namespace.block_bytes).step_by(8);
-                let is_kept = || words().all(|at| page.load_word(at) == KEPT);
-                words().for_each(|at| page.store_word(at, KEPT));
-                // SAFETY: the page lives longer than its mapping, and is accessed by volatile loads and stores only.
-                let mapped = unsafe { self.container.map(iova, page.address(), page.len(), [true, true]) };
-                mapped.map_err(|error| self.os("mapping memory for DMA", error))?;
-                let first = self.reads.once(&mut queue, read);
-                let has_arrived = !is_kept();
-                self.container.unmap(iova, page.len()).map_err(|error| self.os("unmapping memory", error))?;
-                first?;
-                if !has_arrived {
-                    return Err(
-                        self.device_error(format!("{}: the first read has not changed the memory", self.reads.name))
-                    );
-                }
-                words().for_each(|at| page.store_word(at, KEPT));
-                let log = FaultLog::from_now(self.log);
-                let completed = self.reads.once(&mut queue, read).map_err(|error| error.to_string());
-                // The kernel reports a fault after the request.
-                std::thread::sleep(REPORT);
-                let faults = log.faults_of(device.address());
-                Ok(UnmappedRead { iova, completed, is_unchanged: is_kept(), faults })
-            };
+            let done = self.read_twice(layout, &window, &page, iova);
             if device.can_reset() {
                 // A drive may count the blocked read as outstanding.
                 device.reset().map_err(|error| self.device_error(error.to_string()))?;
             }
             done
+        }
+
+        /// Reads the first block to the page before and after it is unmapped; bus mastering is on meanwhile.
+        fn read_twice(
+            &self,
+            layout: Layout,
+            window: &HostWindow,
+            page: &HostPages,
+            iova: Iova,
+        ) -> Result<UnmappedRead, MachineError> {
+            let device = Arc::clone(self.container.device());
+            let master = BusMaster::enable(Arc::clone(&device));
+            let _master = master.map_err(|error| self.os("enabling bus mastering", error))?;
+            let mut queue = self.queue(layout, window, None)?;
+            let namespace = self.reads.namespace;
+            let read = Command::read(namespace.id, 0, 1, DataPointer::prp([iova.0, 0]));
+            let words = || (0..namespace.block_bytes).step_by(8);
+            let is_kept = || words().all(|at| page.load_word(at) == KEPT);
+            words().for_each(|at| page.store_word(at, KEPT));
+            // SAFETY: the page lives longer than its mapping, and is accessed by volatile loads and stores only.
+            let mapped = unsafe { self.container.map(iova, page.address(), page.len(), [true, true]) };
+            mapped.map_err(|error| self.os("mapping memory for DMA", error))?;
+            let first = self.reads.once(&mut queue, read);
+            let has_arrived = !is_kept();
+            self.container.unmap(iova, page.len()).map_err(|error| self.os("unmapping memory", error))?;
+            first?;
+            if !has_arrived {
+                return Err(
+                    self.device_error(format!("{}: the first read has not changed the memory", self.reads.name))
+                );
+            }
+            words().for_each(|at| page.store_word(at, KEPT));
+            let log = FaultLog::from_now(self.log);
+            let completed = self.reads.once(&mut queue, read).map_err(|error| error.to_string());
+            // The kernel reports a fault after the request.
+            std::thread::sleep(REPORT);
+            let faults = log.faults_of(device.address());
+            Ok(UnmappedRead { iova, completed, is_unchanged: is_kept(), faults })
         }
     }
 }

@@ -28,9 +28,11 @@ pub(crate) struct Cmb {
     pub(crate) holds_completions: bool,
 }
 
+/// Largest value of CMBSZ.SZU, for units of 64 GiB. Source: NVM Express Base Specification 2.0, 3.1.4.13.
+const LARGEST_UNIT: u64 = 6;
+
 impl Cmb {
-    /// The buffer of a controller, which can hold submission queues. Whether the controller recognises its addresses is as
-    /// after a reset.
+    /// Finds the buffer of a controller. Leaves CMBMSC at 0, as after a reset.
     ///
     /// # Errors
     /// [`NvmeError::NoOption`] if there is none that can hold submission queues, and errors of accesses to `bar`.
@@ -55,6 +57,12 @@ impl Cmb {
     /// The buffer that both registers describe.
     fn of(place: u64, size: u64) -> Result<Cmb, NvmeError> {
         let field = |register: u64, from: u32, to: u32| (register >> from) & ((1 << (to - from + 1)) - 1);
+        if size == u64::from(u32::MAX) {
+            return Err(NvmeError::Gone);
+        }
+        if field(size, 8, 11) > LARGEST_UNIT {
+            return Err(NvmeError::NoOption("the unit of the controller memory buffer is reserved (CMBSZ.SZU)"));
+        }
         let unit = PAGE << (4 * field(size, 8, 11));
         let len = field(size, 12, 31) * unit;
         if len == 0 {
@@ -65,18 +73,13 @@ impl Cmb {
                 "the controller memory buffer of the drive cannot hold submission queues (CMBSZ.SQS)",
             ));
         }
-        let cmb = Cmb {
+        Ok(Cmb {
             bar: field(place, 0, 2) as u8,
             offset: field(place, 12, 31) * unit,
             len,
-            holds_completions: field(size, 1, 1) == 1,
-        };
-        if len < cmb.queue_bytes() {
-            return Err(NvmeError::NoOption(
-                "the controller memory buffer of the drive is too small for queues (CMBSZ)",
-            ));
-        }
-        Ok(cmb)
+            // A buffer of one page has room for submissions only.
+            holds_completions: field(size, 1, 1) == 1 && len >= QUEUES,
+        })
     }
 
     /// Bytes from its start that queues take.
@@ -110,7 +113,7 @@ impl<B: Bar> MappedCmb<'_, B> {
     /// [`NvmeError::NoOption`] if the controller refuses the address, and errors of accesses to `bar`.
     pub(super) fn enable(&self, bar: &impl Bar, capabilities: Capabilities) -> Result<(), NvmeError> {
         if !capabilities.has_cmb_control() {
-            // It recognises the addresses of its BAR.
+            // Before NVMe 1.4, a controller always decodes its BAR addresses.
             return Ok(());
         }
         register::store_high_first(bar, CMBMSC, self.address | SPACE | REGISTERS)?;
@@ -145,11 +148,13 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_is_absent_or_holds_no_submissions_or_is_too_small() {
+    fn a_buffer_is_absent_or_holds_no_submissions_or_has_a_reserved_unit() {
         let said = |size| Cmb::of(2, size).map_err(|error| error.to_string()).unwrap_err();
         assert!(said(size(0, 2, 3)).contains("no controller memory buffer"));
         assert!(said(size(16, 2, 0)).contains("CMBSZ.SQS") && said(size(16, 2, 2)).contains("CMBSZ.SQS"));
-        assert!(said(size(1, 0, 3)).contains("too small"));
-        assert!(Cmb::of(2, size(1, 0, 1)).is_ok(), "one page for submissions alone");
+        assert!(said(size(16, 7, 3)).contains("CMBSZ.SZU") && said(size(16, 15, 3)).contains("CMBSZ.SZU"));
+        assert!(said(u64::from(u32::MAX)).contains("all ones"));
+        let holds_completions = |pages| Cmb::of(2, size(pages, 0, 3)).unwrap().holds_completions;
+        assert_eq!([1, 2].map(holds_completions), [false, true], "one page is for submissions alone");
     }
 }

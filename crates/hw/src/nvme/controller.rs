@@ -392,6 +392,23 @@ mod tests {
     }
 
     #[test]
+    fn interrupts_without_a_completion_do_not_extend_the_wait() {
+        let memory = memory();
+        let fake = Fake::new(&memory, Fault::OnlyInterrupts);
+        let event = Bell::new(&fake);
+        let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
+        let interrupt = Some(IoInterrupt { vector: 0, event: &event });
+        controller.create_queues(IoQueues::Host, interrupt, &mut always).unwrap();
+        let (mut once, mut checks) = (Some(Command::flush(5)), 0);
+        let mut third = || {
+            checks += 1;
+            if checks < 3 { Ok(()) } else { Err(NvmeError::Late) }
+        };
+        assert_eq!(controller.run(1, || once.take(), &mut third).unwrap_err(), NvmeError::Late);
+        assert_eq!(event.arrived(), 3);
+    }
+
+    #[test]
     fn queues_in_a_memory_buffer_hold_every_command_and_the_buffer_is_given_back() {
         for (kind, queues) in [
             (FakeCmb::Legacy, IoQueues::SubmissionsInCmb),

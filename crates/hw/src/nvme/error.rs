@@ -21,7 +21,7 @@ pub(crate) enum NvmeError {
     #[error("{0}: use another drive")]
     Unsupported(&'static str),
     /// A property that an option needs.
-    #[error("{0}: use another drive, or remove the option")]
+    #[error("{0}: use another drive, or remove the option --nvme-...")]
     NoOption(&'static str),
     /// A command failed.
     #[error(
@@ -33,7 +33,7 @@ pub(crate) enum NvmeError {
     NoCompletion { command: &'static str, after_ms: u64 },
     /// A completion came without its interrupt.
     #[error(
-        "the drive completed the command {command} and sent no interrupt: check its MSI-X capability with lspci -vv"
+        "the drive completed the command {command} and sent no interrupt: check its MSI-X or MSI capability with lspci -vv"
     )]
     NoInterrupt { command: &'static str },
     /// A completion names a command that is not outstanding.
@@ -53,6 +53,9 @@ pub(crate) enum NvmeError {
         "the kernel has removed the drive: it was unplugged, its slot was turned off, or its driver was unbound; see dmesg"
     )]
     Removed,
+    /// Waiting for an interrupt failed.
+    #[error("waiting for an interrupt of the controller failed: {0}")]
+    Wait(Errno),
     /// A register could not be accessed.
     #[error("accessing a register of the controller failed: {0}")]
     Os(Errno),

@@ -55,6 +55,8 @@ pub(super) enum Fault {
     WrongIdentifier,
     /// No interrupt follows a completion.
     NoInterrupt,
+    /// Interrupts arrive all the time, and I/O commands never complete.
+    OnlyInterrupts,
     /// I/O commands complete when this many are outstanding, in reverse order.
     Batches(u32),
 }
@@ -99,7 +101,7 @@ pub(super) struct Fake<'a> {
     interrupts: Cell<u64>,
 }
 
-/// Interrupts of the fake controller, as an eventfd: those since the last look are one.
+/// Interrupts of the fake controller, like an eventfd: all since the last wait count as one.
 #[derive(Debug)]
 pub(super) struct Bell<'a> {
     fake: &'a Fake<'a>,
@@ -120,7 +122,8 @@ impl<'a> Bell<'a> {
 
 impl Interrupt for Bell<'_> {
     fn wait(&self) -> Result<bool, Errno> {
-        let has_arrived = self.seen.replace(self.fake.interrupts.get()) != self.fake.interrupts.get();
+        let is_new = self.seen.replace(self.fake.interrupts.get()) != self.fake.interrupts.get();
+        let has_arrived = is_new || self.fake.fault == Fault::OnlyInterrupts;
         self.arrived.set(self.arrived.get() + u64::from(has_arrived));
         Ok(has_arrived)
     }
@@ -131,8 +134,9 @@ impl<'a> Fake<'a> {
     /// CAP: 64 entries, 500 ms, the NVM command set.
     const CAP: u64 = 1 << 37 | 1 << 24 | 63;
 
-    /// Offset of the memory buffer in its BAR, which is that of the registers, and its size.
+    /// Offset of the memory buffer in BAR 0.
     pub(super) const CMB: u64 = 0x2000;
+    /// Size of the memory buffer, in bytes.
     const CMB_BYTES: u64 = 0x2000;
     /// Address of the BAR.
     pub(super) const BAR: u64 = 0xfe00_0000;
@@ -148,7 +152,7 @@ impl<'a> Fake<'a> {
             let has_control = u64::from(matches!(cmb, FakeCmb::Hidden | FakeCmb::RefusesItsAddress));
             registers[..8].copy_from_slice(&(Fake::CAP | has_control << 57).to_le_bytes());
         }
-        // What was there before: a queue must be cleared.
+        // Old contents: a queue that is not cleared is noticed.
         registers[Fake::CMB as usize..].fill(0xff);
         let fake = Fake {
             memory,
@@ -263,6 +267,9 @@ impl<'a> Fake<'a> {
     }
 
     fn complete(&self, number: usize, command: &[u64; 8]) {
+        if number == 1 && self.fault == Fault::OnlyInterrupts {
+            return;
+        }
         let status = if number == 0 { self.admin(command) } else { self.io(command) };
         let mut queues = self.queues.borrow_mut();
         let queue = &mut queues[number];

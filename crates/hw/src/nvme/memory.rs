@@ -27,6 +27,6 @@ pub(crate) trait DmaMemory {
 
 /// The interrupt of a completion queue.
 pub(crate) trait Interrupt: std::fmt::Debug {
-    /// Waits for the interrupt, at most a part of a second; returns whether it has arrived since the last call.
+    /// Waits for the interrupt, for at most 100 ms; returns whether it has arrived since the last call.
     fn wait(&self) -> Result<bool, Errno>;
 }

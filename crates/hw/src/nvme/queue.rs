@@ -199,7 +199,12 @@ impl<'a> QueuePair<'a> {
     /// Queue Entry Layout": the command identifier is in bits 15:0, the phase in bit 16, and the status above.
     #[inline]
     fn next(&self, memory: &QueueMemory<'_, impl Bar, impl DmaMemory>) -> Result<Option<u64>, NvmeError> {
-        let dword3 = memory.load(self.completions, u64::from(self.head) * COMPLETION + 8)? >> 32;
+        let last = memory.load(self.completions, u64::from(self.head) * COMPLETION + 8)?;
+        // A drive that was removed answers every load with all ones; no command has the identifier 0xffff.
+        if last == u64::MAX && matches!(self.completions, Place::Cmb(_)) {
+            return Err(NvmeError::Gone);
+        }
+        let dword3 = last >> 32;
         Ok(((dword3 >> 16 & 1 == 1) == self.phase).then_some(dword3))
     }
 
@@ -216,12 +221,15 @@ impl<'a> QueuePair<'a> {
                 self.is_notified = self.next(memory)?.is_some();
                 return Ok(());
             }
-            self.is_notified = interrupt.wait()?;
+            let has_arrived = interrupt.wait().map_err(NvmeError::Wait)?;
+            let is_complete = self.next(memory)?.is_some();
+            self.is_notified = has_arrived && is_complete;
             if self.is_notified {
                 continue;
             }
+            // An interrupt without a completion does not extend the wait: a device may send them forever.
             match check() {
-                Err(NvmeError::Late) if self.next(memory)?.is_some() => {
+                Err(NvmeError::Late) if is_complete => {
                     return Err(NvmeError::NoInterrupt { command: self.waiting_for() });
                 }
                 checked => checked?,

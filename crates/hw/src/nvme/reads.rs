@@ -208,12 +208,11 @@ impl Reads<'_> {
                 let waiting_for = format!("the completion of the command {command}");
                 MachineError::Timeout { machine, after, waiting_for }
             }
-            NvmeError::NoInterrupt { command } => {
-                let waiting_for = format!("the interrupt after the completion of the command {command}");
-                MachineError::Timeout { machine, after, waiting_for }
-            }
             NvmeError::Os(error) => {
                 MachineError::Os { machine, doing: "accessing a register of the drive", source: error.into() }
+            }
+            NvmeError::Wait(error) => {
+                MachineError::Os { machine, doing: "waiting for an interrupt of the drive", source: error.into() }
             }
             error => self.device_error(format!("{}: {error}", self.name)),
         }

@@ -140,7 +140,7 @@ impl Places {
         self.free_at.insert(self.free_at.len() - later, at);
     }
 
-    /// Counts those that are free at `now` as unused.
+    /// Moves those that are free at `now` to `unused`.
     fn retire(&mut self, now: Ticks) {
         while self.free_at.front().is_some_and(|at| *at <= now) {
             self.next();
@@ -148,7 +148,7 @@ impl Places {
         }
     }
 
-    /// Whether these places are free again so much later than `earlier`.
+    /// Whether each of these places is free again exactly `later` after one of `earlier`.
     fn are_busy_like(&self, earlier: &Places, later: Ticks) -> bool {
         let count = self.free_at.len();
         let sum = earlier.sum.wrapping_add(later.0.wrapping_mul(count as u64));
@@ -233,7 +233,7 @@ impl Stages {
         self.tags.give_back(free_at);
     }
 
-    /// Forgets when places were used that are free again.
+    /// Drops the times of places that are free again.
     fn retire(&mut self) {
         self.send_buffers.retire(self.engine);
         self.tags.retire(self.engine);
@@ -288,7 +288,7 @@ struct Earlier {
 
 /// One request of a transfer.
 struct Request {
-    /// Place of its sum.
+    /// Index in `sums`.
     sum: usize,
     /// Whether it begins with a descriptor.
     is_described: bool,
@@ -303,7 +303,7 @@ struct Requests<'w, 'a> {
     next: u64,
     done: u64,
     latencies: Ticks,
-    /// Sums of different requests, and the place of each by what distinguishes it.
+    /// Sums of different requests, and the index of each by what distinguishes it.
     sums: Vec<Sum>,
     places: Kept<AlikeRequest, usize>,
     lines: Lines,
@@ -389,7 +389,7 @@ impl<'w, 'a> Requests<'w, 'a> {
         if periods.points.len() >= ENOUGH { periods.at(latencies_ns) } else { descriptors.at(latencies_ns) }
     }
 
-    /// The first requests of transfer number `nth`, up to so many.
+    /// The first requests of transfer number `nth`, at most `most`.
     fn of_transfer(&mut self, nth: u64, most: u64) -> Option<Vec<Request>> {
         let (start, bytes) = self.way.range(nth)?;
         let mut request = |chunk: Chunk| {
