@@ -285,8 +285,8 @@ fn figures_of_both_directions_stay_where_the_others_alone_are_too_few() {
     let sizes = [64, 256, 512, 1 << 10, 1 << 12, 1 << 14];
     let card = card(4, &Vec::new(), &mut draw);
     let table = measured(&mut SimulatedMachine::new(&card).unwrap(), &[(DIRECTIONS[0], &sizes[..])], &mut draw, 0.01);
-    let mixed: String =
-        (6..14).map(|power| format!("dma_read_write_mix,{},{} GB/s\n", 1 << power, 14 - power)).collect();
+    let row = |power: u32| format!("dma_read_write_mix,{},{} GB/s\n", 1 << power, 14 - power);
+    let mixed = (6..14).map(row).collect::<Vec<String>>().concat();
     let keys = UNKNOWN.iter().map(|(key, ..)| *key).chain(["dma.read_request_ns", "dma.start_ns"]);
     let draft = Draft::parse("card.toml", &drawn::text(keys, &unknown)).unwrap();
     let table = Table::parse("card.csv", &format!("{table}{mixed}")).unwrap();
