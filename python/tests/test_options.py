@@ -47,7 +47,7 @@ def test_the_engine_of_a_real_card_is_named_by_its_device_file(tmp_path):
 
 
 def test_the_options_of_a_drive_are_checked_as_those_of_the_command():
-    with pytest.raises(lanemark.UsageError, match="'CMB' is not a place of queues: use one of host, cmb"):
+    with pytest.raises(lanemark.UsageError, match="'CMB' is not a place of the submission queue: use one of host, cmb"):
         lanemark.bench("0000:ff:1f.7", "dma_write_bandwidth", nvme_queues="CMB")
     with pytest.raises(lanemark.UsageError, match="^nvme_data applies to cards only"):
         lanemark.bench("card-gen5-x16", "dma_write_bandwidth", nvme_data="sgl")

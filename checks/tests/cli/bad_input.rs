@@ -22,7 +22,11 @@ fn wrong_arguments_are_refused() {
     refused(&folder, &[], &["Usage"]);
     refused(&folder, &["benhc"], &["bench"]);
     let drive = ["bench", "--on", "card-gen5-x16"];
-    refused(&folder, &[&drive[..], &["--nvme-queues", "CMB"]].concat(), &["is not a place of queues", "host, cmb"]);
+    refused(
+        &folder,
+        &[&drive[..], &["--nvme-queues", "CMB"]].concat(),
+        &["is not a place of the submission queue", "host, cmb"],
+    );
     for option in [["--nvme-queues", "cmb"], ["--nvme-data", "sgl"], ["--nvme-completions", "interrupt"]] {
         refused(&folder, &[&drive[..], &option].concat(), &[option[0], "applies to cards only"]);
     }

@@ -166,7 +166,7 @@ mod tests {
             assert_eq!(by.to_string().parse(), Ok(by));
         }
         let error = "CMB".parse::<QueuePlace>().unwrap_err().to_string();
-        assert_eq!(error, "'CMB' is not a place of queues: use one of host, cmb");
+        assert_eq!(error, "'CMB' is not a place of the submission queue: use one of host, cmb");
     }
 
     #[test]
