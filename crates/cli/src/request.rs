@@ -98,11 +98,7 @@ fn setup(args: &BenchArgs, with: Pairs) -> Result<Setup, RunError> {
             card_memory: card.card_memory,
             peer: card.peer,
             device: card.device.as_deref().map(device_file).transpose()?,
-            drive: DriveOptions {
-                queues: card.nvme_queues.unwrap_or_default(),
-                data: card.nvme_data.unwrap_or_default(),
-                completions: card.nvme_completions.unwrap_or_default(),
-            },
+            drive: DriveOptions { queues: card.nvme_queues, data: card.nvme_data, completions: card.nvme_completions },
             binds_to: card.bind.clone(),
             consent: Consent { owns_device: card.i_own_this_device, enable: card.enable },
             emulated: card.emulated,

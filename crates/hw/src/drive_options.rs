@@ -3,28 +3,46 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Options of an NVMe drive behind VFIO.
+/// Options of an NVMe drive behind VFIO; `None` if not given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DriveOptions {
     /// Place of the I/O submission queue.
-    pub queues: QueuePlace,
+    pub queues: Option<QueuePlace>,
     /// Description of the host memory of a command.
-    pub data: DataPointers,
+    pub data: Option<DataPointers>,
     /// Completion method of plans that do not name one, such as those of `dma_write_bandwidth`.
-    pub completions: CompletionBy,
+    pub completions: Option<CompletionBy>,
 }
 
 impl DriveOptions {
-    /// The name of the first option that is not the default, as the field of a request; `None` if all are.
+    /// The name of the first option that is given, as the field of a request.
     #[must_use]
     pub fn given(&self) -> Option<&'static str> {
         let DriveOptions { queues, data, completions } = *self;
         let given = [
-            (queues != QueuePlace::default(), "nvme_queues"),
-            (data != DataPointers::default(), "nvme_data"),
-            (completions != CompletionBy::default(), "nvme_completions"),
+            (queues.is_some(), "nvme_queues"),
+            (data.is_some(), "nvme_data"),
+            (completions.is_some(), "nvme_completions"),
         ];
         given.into_iter().find(|(is_given, _)| *is_given).map(|(_, field)| field)
+    }
+
+    /// Place of the I/O submission queue: the given one, or host memory.
+    #[must_use]
+    pub fn queues(&self) -> QueuePlace {
+        self.queues.unwrap_or_default()
+    }
+
+    /// Description of the host memory of a command: the given one, or PRP entries.
+    #[must_use]
+    pub fn data(&self) -> DataPointers {
+        self.data.unwrap_or_default()
+    }
+
+    /// Completion method of plans that do not name one: the given one, or polling.
+    #[must_use]
+    pub fn completions(&self) -> CompletionBy {
+        self.completions.unwrap_or_default()
     }
 }
 
@@ -170,11 +188,12 @@ mod tests {
     }
 
     #[test]
-    fn only_options_other_than_the_default_are_given() {
-        assert_eq!(DriveOptions::default().given(), None);
-        let usual = DriveOptions::default();
-        assert_eq!(DriveOptions { queues: QueuePlace::Cmb, ..usual }.given(), Some("nvme_queues"));
-        assert_eq!(DriveOptions { data: DataPointers::Sgl, ..usual }.given(), Some("nvme_data"));
-        assert_eq!(DriveOptions { completions: CompletionBy::Interrupt, ..usual }.given(), Some("nvme_completions"));
+    fn an_option_with_its_default_is_given_too() {
+        let none = DriveOptions::default();
+        assert_eq!((none.given(), none.queues(), none.data()), (None, QueuePlace::Host, DataPointers::Prp));
+        assert_eq!(none.completions(), CompletionBy::Polling);
+        assert_eq!(DriveOptions { queues: Some(QueuePlace::Host), ..none }.given(), Some("nvme_queues"));
+        assert_eq!(DriveOptions { data: Some(DataPointers::Prp), ..none }.given(), Some("nvme_data"));
+        assert_eq!(DriveOptions { completions: Some(CompletionBy::Polling), ..none }.given(), Some("nvme_completions"));
     }
 }

@@ -173,10 +173,10 @@ impl Drive {
         let device = container.device();
         let unsupported = |because: String| VfioError::Unsupported { device: device.address(), because };
         let registers = registers(device, sysfs).map_err(unsupported)?;
-        let cmb = (options.queues == QueuePlace::Cmb).then(|| DriveCmb::open(&registers, device, sysfs));
+        let cmb = (options.queues() == QueuePlace::Cmb).then(|| DriveCmb::open(&registers, device, sysfs));
         let cmb = cmb.transpose().map_err(unsupported)?;
         let vectors = Vectors::of(device).map_err(unsupported)?;
-        if vectors.is_none() && options.completions == CompletionBy::Interrupt {
+        if vectors.is_none() && options.completions() == CompletionBy::Interrupt {
             let because = NvmeError::NoOption("the drive has neither MSI-X nor MSI vectors");
             return Err(unsupported(because.to_string()));
         }
@@ -200,7 +200,7 @@ impl Drive {
             NvmeError::Interrupted => VfioError::Interrupted,
             error => unsupported(error.to_string()),
         })?;
-        if !data.has_sgl && options.data != DataPointers::Prp {
+        if !data.has_sgl && options.data() != DataPointers::Prp {
             let because = NvmeError::NoOption("the drive takes no SGLs (SGLS of Identify Controller)");
             return Err(unsupported(because.to_string()));
         }
@@ -230,7 +230,8 @@ impl Drive {
         let most_bytes = DriveLimits::most_bytes(self.data.most_bytes);
         let (depth, mapped_bytes) = (self.depth, self.mapped_bytes);
         let cmb = self.cmb.as_ref().map(|cmb| cmb.cmb.holds_completions);
-        let (interrupts, by_interrupt) = (self.vectors.is_some(), self.options.completions == CompletionBy::Interrupt);
+        let (interrupts, by_interrupt) =
+            (self.vectors.is_some(), self.options.completions() == CompletionBy::Interrupt);
         self.namespace.map(|namespace| DriveLimits {
             namespace,
             most_bytes,
@@ -257,11 +258,11 @@ impl Drive {
             |namespace| namespace.to_string(),
         );
         let queues = self.cmb.as_ref().map_or_else(|| "I/O queues in host memory".to_owned(), DriveCmb::summary);
-        let completions = match (self.options.completions, self.vectors) {
+        let completions = match (self.options.completions(), self.vectors) {
             (CompletionBy::Interrupt, Some(Vectors { name, .. })) => format!("completions by {name} interrupt"),
             _ => "completions polled".to_owned(),
         };
-        format!("{}, {namespace}; {queues}, {}, {completions}", self.data, self.options.data.in_words())
+        format!("{}, {namespace}; {queues}, {}, {completions}", self.data, self.options.data().in_words())
     }
 }
 
@@ -455,7 +456,7 @@ impl DriveBench<'_> {
     }
 
     pub(super) fn layout(&self) -> Layout {
-        Layout::of(&self.reads.asked.transfer, self.drive.options.data)
+        Layout::of(&self.reads.asked.transfer, self.drive.options.data())
     }
 
     /// Enables the interrupt of the run, if it has one.
@@ -492,7 +493,7 @@ impl DriveBench<'_> {
             registers,
             namespace: self.reads.namespace.id,
             layout,
-            data: self.drive.options.data,
+            data: self.drive.options.data(),
             name: self.reads.name,
             device: self.container.device(),
             requested: self.requested,

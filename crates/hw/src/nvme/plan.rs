@@ -99,9 +99,9 @@ impl DriveLimits {
     /// controller memory buffer, one that holds all queues.
     pub(crate) fn unidentified(options: DriveOptions, mapped_bytes: u64, cores: u32) -> DriveLimits {
         let namespace = Namespace { id: 1, blocks: u64::MAX >> 9, block_bytes: 512, metadata_bytes: 0 };
-        let cmb = (options.queues == QueuePlace::Cmb).then_some(true);
+        let cmb = (options.queues() == QueuePlace::Cmb).then_some(true);
         let (most_bytes, depth, queues) = (MOST_BYTES, MOST_DEPTH, Queues::Own);
-        let (interrupts, by_interrupt) = (true, options.completions == CompletionBy::Interrupt);
+        let (interrupts, by_interrupt) = (true, options.completions() == CompletionBy::Interrupt);
         DriveLimits { namespace, most_bytes, depth, queues, cmb, interrupts, by_interrupt, mapped_bytes, cores }
     }
 
