@@ -6,8 +6,8 @@ use crate::input;
 use crate::output::{self, terminal_width};
 use crate::progress::spinner;
 use lanemark_fit::{
-    Contender, Distinction, Errors, FillError, FillOptions, Filled, MOST_PREDICTIONS, Measured, Reading, Reopened,
-    Table, fill_in,
+    Contender, Distinction, Errors, FillError, FillOptions, Filled, MOST_PREDICTIONS, Measured, Missed, Reading,
+    Reopened, Table, fill_in,
 };
 use lanemark_platform::{Draft, Origin, Origins};
 use lanemark_record::file;
@@ -200,6 +200,10 @@ fn print(out: &mut impl Write, name: &str, filled: &Filled, width: Option<u16>) 
         writeln!(out, "held out:  {}", in_words(&held_out))?;
         writeln!(out, "{}", verdict.sentence())?;
     }
+    for Missed { what, error_percent, is_end } in &filled.missed {
+        let end = if *is_end { ", an end of its curve, which the other sizes may not determine" } else { "" };
+        writeln!(out, "missed if held out: {what} ({error_percent:+.1} %){end}")?;
+    }
     for pattern in &filled.patterns {
         writeln!(out, "left over in {pattern}")?;
     }
@@ -377,6 +381,11 @@ pub fn fit_json(name: &str, filled: &Filled) -> serde_json::Value {
         "origins": origins_to_json(&filled.draft.origins()),
         "residuals": filled.residuals,
         "held_out": filled.held_out,
+        "missed": filled.missed.iter().map(|missed| json!({
+            "what": missed.what,
+            "error_percent": missed.error_percent,
+            "is_end": missed.is_end,
+        })).collect::<Vec<_>>(),
         "left_out": filled.left_out.as_ref().map(|left_out| json!({
             "residuals": left_out.residuals,
             "held_out_with_them": errors_to_json(&left_out.held_out_with_them),

@@ -2,6 +2,7 @@
 
 use crate::apart::measurement_for;
 use crate::calibrate::{by_counts, calibrate};
+use crate::held_out::SMALL_PERCENT;
 use crate::pattern::{Pattern, patterns};
 use crate::reopened::{Reopened, reopen};
 use crate::{Contender, Errors, Fit, FitData, FitDataError, FitError, Found, Table, Verdict, structure};
@@ -50,6 +51,8 @@ pub struct Filled {
     pub residuals: Vec<Residual>,
     /// The same for the answers of curves with six or more sizes, predicted by a fit to the other half of their curve.
     pub held_out: Vec<Residual>,
+    /// The answers of `held_out` whose error is larger than 10 %.
+    pub missed: Vec<Missed>,
     /// The figures of both directions at once, if no structure describes them together with the others, so that they were left
     /// out.
     pub left_out: Option<LeftOut>,
@@ -65,6 +68,17 @@ pub struct Filled {
     pub assumed: Vec<String>,
     /// Keys of numbers whose best value lies outside their search range.
     pub beyond: Vec<String>,
+}
+
+/// An answer that a fit to the other half of its curve does not predict.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Missed {
+    /// Question, method and size.
+    pub what: String,
+    /// Error of the prediction, in percent.
+    pub error_percent: f64,
+    /// Whether it has the smallest or largest size of its curve, which the other sizes may not determine.
+    pub is_end: bool,
 }
 
 /// Figures of both directions at once that were left out of a fit.
@@ -235,11 +249,13 @@ fn filled_from(
         at_default: Vec::new(),
         assumed: Vec::new(),
         beyond: Vec::new(),
+        missed: Vec::new(),
         left_out: None,
         contenders: Vec::new(),
         patterns: Vec::new(),
         fit,
     };
+    filled.missed = missed(&problem, &filled.held_out);
     filled.patterns = patterns(&problem.points(), &filled.residuals);
     // Before the times: a time may be valid only with its mechanism.
     for (key, value) in set {
@@ -472,6 +488,21 @@ fn held_out(problem: &FitData, values: &[f64]) -> Result<Vec<Residual>, FillErro
     }
     predicted.sort_by_key(|(place, _)| *place);
     Ok(predicted.into_iter().map(|(_, residual)| residual).collect())
+}
+
+/// The predictions of held-out figures that are off by more than a small error.
+fn missed(problem: &FitData, held_out: &[Residual]) -> Vec<Missed> {
+    let names: Vec<&str> = problem.data().collect();
+    let inner = [false, true].map(|half| problem.inner_half(half)).concat();
+    let is_inner = |what: &str| inner.iter().any(|place| names[*place] == what);
+    let large = held_out.iter().filter(|residual| residual.error_percent.abs() > SMALL_PERCENT);
+    large
+        .map(|Residual { what, error_percent, .. }| Missed {
+            what: what.clone(),
+            error_percent: *error_percent,
+            is_end: !is_inner(what),
+        })
+        .collect()
 }
 
 #[cfg(test)]

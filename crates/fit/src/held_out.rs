@@ -6,7 +6,7 @@ use lanemark_record::Residual;
 const LEAST_SIZES: usize = 6;
 
 /// Largest error that counts as small, in percent.
-const SMALL_PERCENT: f64 = 10.0;
+pub(crate) const SMALL_PERCENT: f64 = 10.0;
 
 /// Fewest sizes of reads and writes at once of which some are held out. The figures of single directions predict them, too.
 const LEAST_SIZES_OF_BOTH: usize = 2;

@@ -31,7 +31,7 @@ mod whole;
 pub use apart::measurement_for;
 pub use data_error::FitDataError;
 pub use distinction::Distinction;
-pub use fill::{FillError, FillOptions, Filled, LeftOut, Measured, fill_in};
+pub use fill::{FillError, FillOptions, Filled, LeftOut, Measured, Missed, fill_in};
 pub use fit_data::FitData;
 pub use held_out::{Errors, Verdict};
 pub use lanemark_import::{HEADER, Reading, Row, Table, TableError, Tool};
