@@ -35,9 +35,9 @@ fn read(words: &[String]) -> Result<(), Box<dyn Error>> {
     let mut options = VfioOptions { is_emulated: true, ..VfioOptions::default() };
     for word in more {
         match word.split_once('=') {
-            Some(("queues", value)) => options.drive.queues = value.parse()?,
-            Some(("data", value)) => options.drive.data = value.parse()?,
-            Some(("completions", value)) => options.drive.completions = value.parse()?,
+            Some(("queues", value)) => options.drive.queues = Some(value.parse()?),
+            Some(("data", value)) => options.drive.data = Some(value.parse()?),
+            Some(("completions", value)) => options.drive.completions = Some(value.parse()?),
             _ => return Err(format!("'{word}' is no option").into()),
         }
     }

@@ -102,7 +102,7 @@ impl VfioRehearsal {
                 range.to - 1
             )
         }));
-        summary.extend(drive.map(|limits| drive_summary(limits, options.drive.data)).into_iter().flatten());
+        summary.extend(drive.map(|limits| drive_summary(limits, options.drive.data())).into_iter().flatten());
         Ok(VfioRehearsal { facts, ranges, engine, peer, drive, lines, summary })
     }
 
