@@ -87,8 +87,8 @@ fn a_stack_that_cannot_be_replaced_is_one_message_with_the_limits_to_raise() {
                 refused += 1;
                 assert!(is_one_message(&outcome) && outcome.err.contains("ulimit -s"), "{mib} MiB: {}", outcome.err);
             }
-            // The loader, which exits with 127, or a signal.
-            code => assert!(refused == 0 && matches!(code, None | Some(127)), "{mib} MiB: {code:?}, {}", outcome.err),
+            // The loader, which exits with 127, or an abort because the memory is too little for anything besides the stack.
+            code => assert!(matches!(code, None | Some(127)), "{mib} MiB: {code:?}, {}", outcome.err),
         }
     }
     assert!(refused > 0 && works, "{refused} limits were refused; it works with a larger one: {works}");
