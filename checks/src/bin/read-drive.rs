@@ -38,7 +38,7 @@ fn read(words: &[String]) -> Result<(), Box<dyn Error>> {
             Some(("queues", value)) => options.drive.queues = Some(value.parse()?),
             Some(("data", value)) => options.drive.data = Some(value.parse()?),
             Some(("completions", value)) => options.drive.completions = Some(value.parse()?),
-            _ => return Err(format!("'{word}' is no option").into()),
+            _ => return Err(format!("'{word}' is no option: use queues=, data= or completions=").into()),
         }
     }
     let mut drive = VfioMachine::open(&System::this(), address.parse()?, &options)?;

@@ -96,7 +96,7 @@ impl Folder {
         self.said(status)
     }
 
-    /// Runs a command that leads to the program to its end.
+    /// Runs a command that starts the program, and waits for its end.
     pub fn run_by(&self, command: Command) -> Outcome {
         let named = format!("{command:?}");
         let out = File::create(self.outside.path().join("out")).unwrap();

@@ -129,7 +129,7 @@ pub fn a_read_to_memory_that_was_just_unmapped_is_blocked_by_a_virtual_iommu() {
     let mut guest = with_virtio_iommu();
     guest.expect(&format!("lanemark bind {DRIVE}"));
     blocked_after_unmapping(&mut guest, DRIVE, |address, fault| {
-        // QEMU tells the kernel no direction of a request to an address that is not mapped.
+        // QEMU reports no direction of a request to an address that is not mapped.
         fault.contains("fault from EP 64") && fault.contains(&format!("at {address} ["))
     });
     guest.expect(&format!("lanemark unbind {DRIVE}"));

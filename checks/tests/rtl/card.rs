@@ -13,10 +13,10 @@ const DRIVER: u16 = 0x00f8;
 pub const MEMORY: u32 = 0x4000;
 /// Length of the memory.
 pub const MEMORY_BYTES: u32 = 0x2000;
-/// What the card did wrong; a mutant does.
+/// The result of a step of a comparison, or in which way the card differs from what the step expects.
 pub type Checked<T> = Result<T, String>;
 
-/// Clocks within which the card does what it is asked for.
+/// Clocks after which an action of the card that has not happened is an error.
 const PATIENCE: u64 = 20_000;
 /// Unused credits that the host advertises: posted headers, posted data, non-posted headers.
 const WINDOW: [u64; 3] = [64, 1024, 64];

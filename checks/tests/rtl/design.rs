@@ -5,6 +5,7 @@ use lanemark_hw::dut_library::{DutLibrary, Watchdog};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// Files in `SystemVerilog` of a folder.
@@ -66,4 +67,45 @@ pub fn mutants() -> Vec<Mutant> {
         is_equivalent: row.get("is_equivalent").is_some(),
     });
     rows.collect()
+}
+
+/// Builds the card of the tree with the change of a mutant, and loads it; or says why it cannot.
+pub fn changed(mutant: &Mutant) -> Result<(tempfile::TempDir, DutLibrary), String> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut is_changed = false;
+    for source in sources(&root().join("rtl/card")) {
+        let mut text = fs::read_to_string(&source).unwrap();
+        if source.ends_with(&mutant.file) {
+            is_changed = text.matches(&mutant.from).count() == 1;
+            text = text.replacen(&mutant.from, &mutant.to, 1);
+        }
+        fs::write(folder.path().join(source.file_name().unwrap()), text).unwrap();
+    }
+    if !is_changed {
+        return Err(format!("its text is not once in {}", mutant.file));
+    }
+    let library = folder.path().join("mutant.so");
+    build(&library, "card", folder.path()).map_err(|error| format!("it does not compile: {error}"))?;
+    let loaded = load(&library);
+    Ok((folder, loaded))
+}
+
+/// Tries every mutant, two at a time; fails with what `missed` says of those that a test does not detect.
+pub fn all_detected(mutants: &[Mutant], missed: impl Fn(&Mutant) -> Option<String> + Sync) {
+    let rest = Mutex::new(mutants.iter());
+    let texts = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let Some(mutant) = rest.lock().unwrap().next() else { break };
+                    if let Some(what) = missed(mutant) {
+                        texts.lock().unwrap().push(format!("{}: {what}", mutant.name));
+                    }
+                }
+            });
+        }
+    });
+    let texts = texts.into_inner().unwrap();
+    assert!(texts.is_empty(), "{} of {}:\n{}", texts.len(), mutants.len(), texts.join("\n"));
 }

@@ -10,7 +10,7 @@ mod sequence;
 mod three_ways;
 mod timing;
 
-use design::{Mutant, build, load, loaded, mutants, sources};
+use design::{Mutant, all_detected, build, changed, load, loaded, mutants, sources};
 use lanemark_adversary::{RULES, Request, SITUATIONS, Situation, Summary, Target, campaign};
 use lanemark_checks::page::Page;
 use lanemark_checks::shown::missing;
@@ -21,7 +21,6 @@ use lanemark_hw::dut_library::DutLibrary;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::sync::Mutex;
 
 /// TLPs that the correct card passes with each of both partners.
 const TLPS: u64 = 100_000;
@@ -270,29 +269,13 @@ fn the_card_passes_a_hundred_thousand_tlps_of_an_illegal_partner() {
 
 /// What is wrong with the search of a mutant; `None` if it is found with its rule.
 fn search(mutant: &Mutant, target: &Target) -> Option<String> {
-    let folder = tempfile::tempdir().unwrap();
-    let mut is_changed = false;
-    for entry in fs::read_dir(root().join("rtl/card")).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap();
-        let mut text = fs::read_to_string(&path).unwrap();
-        if name == mutant.file {
-            is_changed = text.matches(&mutant.from).count() == 1;
-            text = text.replacen(&mutant.from, &mutant.to, 1);
-        }
-        fs::write(folder.path().join(name), text).unwrap();
-    }
-    if !is_changed {
-        return Some(format!("its text is not once in {}", mutant.file));
-    }
     if let Some(unknown) = mutant.rules.iter().find(|rule| RULES.iter().all(|row| row.name != **rule)) {
         return Some(format!("{unknown} is no rule"));
     }
-    let library = folder.path().join("mutant.so");
-    if let Err(error) = build(&library, "card", folder.path()) {
-        return Some(format!("it does not compile: {error}"));
-    }
-    let library = load(&library);
+    let (_folder, library) = match changed(mutant) {
+        Ok(built) => built,
+        Err(because) => return Some(because),
+    };
     let mut found = names(&fuzz(&library, target, LEGAL_SEEDS, false, 1));
     if !found.iter().any(|name| mutant.rules.iter().any(|rule| rule == name)) {
         found.extend(names(&fuzz(&library, target, ILLEGAL_SEEDS, true, 1)));
@@ -309,22 +292,7 @@ fn each_mutant_of_the_card_is_found_with_its_rule() {
     let target = target("rtl/card.toml");
     let mutants = mutants();
     assert!(mutants.iter().filter(|mutant| !mutant.is_equivalent).count() >= 30);
-    let rest = Mutex::new(mutants.iter());
-    let missed = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                loop {
-                    let Some(mutant) = rest.lock().unwrap().next() else { break };
-                    if let Some(what) = search(mutant, &target) {
-                        missed.lock().unwrap().push(format!("{}: {what}", mutant.name));
-                    }
-                }
-            });
-        }
-    });
-    let missed = missed.into_inner().unwrap();
-    assert!(missed.is_empty(), "{} of {}:\n{}", missed.len(), mutants.len(), missed.join("\n"));
+    all_detected(&mutants, |mutant| search(mutant, &target));
 }
 
 fn the_example_engine_works_with_a_legal_partner() {

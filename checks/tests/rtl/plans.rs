@@ -131,8 +131,8 @@ pub fn odd_accesses(random: &mut Rng) -> Vec<OddAccess> {
     accesses
 }
 
-/// Sends loads and stores to the simulated card. A store waits for the completion of the loads before it: it may pass
-/// them (section 2.4.1), and then they may return its data or the data before it.
+/// Sends loads and stores to the simulated card. A store behind a load is sent 100 us later: it could pass the load
+/// (section 2.4.1), which could then return the data from before or after the store.
 pub fn simulate_odd(platform: &Platform, accesses: &[OddAccess]) -> Simulated {
     let bar = platform.bar(0).unwrap().address_bytes.value;
     simulate_board(platform, |board| {
@@ -157,7 +157,7 @@ pub fn simulate_odd(platform: &Platform, accesses: &[OddAccess]) -> Simulated {
     })
 }
 
-/// What the simulated card does in a plan.
+/// TLPs of the simulated card in a plan, its memory before it, and the counted beats.
 #[derive(Default)]
 pub struct Simulated {
     pub trace: Trace,

@@ -12,10 +12,10 @@ use lanemark_platform::Platform;
 use lanemark_units::Ticks;
 use lanemark_wire::FlowClass;
 
-/// Memory of the card that transfers do not use: more than a DW of it is never written.
+/// Offset in the card's memory at which the first transfer begins, or up to 6 B behind it.
 const SKIPPED: u64 = 0x800;
 
-/// What was compared.
+/// Numbers of TLPs that a comparison has found equal on both cards.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Compared {
     pub writes: u64,

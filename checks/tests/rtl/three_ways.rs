@@ -1,7 +1,7 @@
-//! One card, several ways: compiled from `rtl/card`, and simulated from `rtl/platform.toml`.
+//! One card in two ways: compiled from `rtl/card`, and simulated from `rtl/platform.toml`.
 
 use crate::card::Card;
-use crate::design::{Mutant, build, load, loaded, mutants, sources};
+use crate::design::{Mutant, all_detected, changed, loaded, mutants};
 use crate::plans::{Simulated, accesses, dma, long_dma, odd_accesses, settings, simulate, simulate_odd};
 use crate::sequence::{Compared, compare};
 use crate::timing::{BEHIND, Stages, compare_times};
@@ -12,7 +12,6 @@ use lanemark_machine::Transfer;
 use lanemark_platform::Platform;
 use std::fs;
 use std::process::Command;
-use std::sync::Mutex;
 
 /// Random plans of each [`Kind`].
 const PLANS: [u64; 4] = [700, 300, 400, 300];
@@ -49,7 +48,7 @@ pub fn the_platform_file_is_what_its_generator_writes() {
     assert_eq!([clocks(&usual), clocks(&other)].map(f64::round), [7.0, 8.0]);
 }
 
-/// What a random plan consists of.
+/// Kind of accesses in a random plan.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     /// DMA of the card.
@@ -162,19 +161,11 @@ const CHANGED: &[&str] = &[
 
 /// What is wrong with the comparison of a mutant; `None` if its TLPs differ.
 fn miss(mutant: &Mutant, platform: &Platform) -> Option<String> {
-    let folder = tempfile::tempdir().unwrap();
-    for file in sources(&root().join("rtl/card")) {
-        let mut text = fs::read_to_string(&file).unwrap();
-        if file.ends_with(&mutant.file) {
-            text = text.replacen(&mutant.from, &mutant.to, 1);
-        }
-        fs::write(folder.path().join(file.file_name().unwrap()), text).unwrap();
-    }
-    let file = folder.path().join("mutant.so");
-    if let Err(error) = build(&file, "card", folder.path()) {
-        return Some(format!("it does not compile: {error}"));
-    }
-    match compare_all(&load(&file), platform, MUTANT_PLANS) {
+    let (_folder, library) = match changed(mutant) {
+        Ok(built) => built,
+        Err(because) => return Some(because),
+    };
+    match compare_all(&library, platform, MUTANT_PLANS) {
         Ok(compared) => Some(format!("its TLPs are those of the card: {compared:?}")),
         Err(_) => None,
     }
@@ -185,20 +176,5 @@ pub fn mutants_of_the_card_send_other_tlps() {
     let mut mutants = mutants();
     mutants.retain(|mutant| CHANGED.contains(&mutant.name.as_str()));
     assert_eq!(mutants.len(), CHANGED.len(), "names of rtl/mutants.toml");
-    let rest = Mutex::new(mutants.iter());
-    let missed = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                loop {
-                    let Some(mutant) = rest.lock().unwrap().next() else { break };
-                    if let Some(what) = miss(mutant, &platform) {
-                        missed.lock().unwrap().push(format!("{}: {what}", mutant.name));
-                    }
-                }
-            });
-        }
-    });
-    let missed = missed.into_inner().unwrap();
-    assert!(missed.is_empty(), "{} of {}:\n{}", missed.len(), mutants.len(), missed.join("\n"));
+    all_detected(&mutants, |mutant| miss(mutant, &platform));
 }

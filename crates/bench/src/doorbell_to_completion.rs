@@ -8,8 +8,9 @@
 //!
 //! Methods: `flag`, a word in host memory that the core polls; `register`, a register of the device
 //! that it polls over the link; `interrupt`, a message whose handler wakes the thread. The
-//! descriptors are already in the device, or it fetches them (`fetched`). A device that only fetches
-//! descriptors is also asked about `interrupt` with these.
+//! descriptors are already in the device, or it fetches them (`fetched`). If a device only fetches
+//! descriptors, `interrupt` is measured with fetched ones, too. On an NVMe drive a descriptor is a
+//! command, and the time begins with the first store of the command, before the doorbell.
 //!
 //! Spoiled by: other users of the links; a deep idle state of the core before the interrupt.
 //!

@@ -491,8 +491,8 @@ pub struct CardArgs {
     /// or sgl-list (a list with one descriptor for each page, which the drive fetches) [default: prp]
     #[arg(long, value_name = "KIND")]
     pub nvme_data: Option<DataPointers>,
-    /// How a core sees completions of an NVMe drive bound to vfio-pci: polling or interrupt; questions that compare both ignore
-    /// it [default: polling]
+    /// Completion method of an NVMe drive bound to vfio-pci: polling or interrupt; questions that compare both measure both
+    /// whatever it is [default: polling]
     #[arg(long, value_name = "METHOD")]
     pub nvme_completions: Option<CompletionBy>,
     /// Bind the card to this driver for the run, and restore its former driver at the end: vfio-pci, or

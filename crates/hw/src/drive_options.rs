@@ -73,7 +73,7 @@ impl QueuePlace {
 /// Description of the host memory of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DataPointers {
-    /// PRP entries: of more than two pages, a list that the drive fetches.
+    /// PRP entries; for more than two pages, most of them are in a list that the drive fetches.
     #[default]
     Prp,
     /// One SGL descriptor within the command: nothing else is fetched.
@@ -107,13 +107,13 @@ impl DataPointers {
     }
 }
 
-/// How a core sees completions.
+/// Completion method of the commands of a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CompletionBy {
-    /// It polls the completion queue.
+    /// A core polls the completion queue.
     #[default]
     Polling,
-    /// It sleeps until an interrupt, MSI-X or else MSI.
+    /// A core sleeps until an interrupt of the drive: MSI-X, or MSI if it has no MSI-X.
     Interrupt,
 }
 
@@ -135,11 +135,11 @@ impl CompletionBy {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("'{text}' is not {what}: use one of {known}")]
 pub struct NotADriveOption {
-    /// Text.
+    /// The refused text.
     pub text: String,
-    /// What was expected.
+    /// Description of a valid value, such as "a place of the submission queue".
     pub what: &'static str,
-    /// The names.
+    /// The valid values, separated by commas.
     pub known: String,
 }
 

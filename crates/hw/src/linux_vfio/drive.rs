@@ -47,7 +47,7 @@ pub(super) struct Drive {
     is_running: bool,
 }
 
-/// A kind of interrupts: its index and its name.
+/// The interrupts of a device of one kind: its VFIO index, and its name.
 #[derive(Clone, Copy, Debug)]
 struct Vectors {
     index: u32,
@@ -55,7 +55,7 @@ struct Vectors {
 }
 
 impl Vectors {
-    /// The first of these kinds of which the device has a vector.
+    /// MSI-X, or MSI if the device has no MSI-X vectors; `None` if it has neither.
     fn of(device: &VfioDevice) -> Result<Option<Vectors>, String> {
         for (index, name) in [(VFIO_PCI_MSIX_IRQ_INDEX, "MSI-X"), (VFIO_PCI_MSI_IRQ_INDEX, "MSI")] {
             let count = device.vectors(index).map_err(|error| format!("counting its {name} vectors: {error}"))?;

@@ -126,7 +126,7 @@ impl VfioMachine {
         let (drive, unidentified) = match is_drive.then(open_drive).transpose() {
             Ok(drive) => (drive, None),
             Err(VfioError::Interrupted) => return Err(VfioError::Interrupted),
-            // An option that cannot be followed is not left aside.
+            // An option that the drive does not support is an error, and never ignored.
             Err(error) if options.drive.given().is_some() => return Err(error),
             Err(error) => (None, Some(error.to_string())),
         };

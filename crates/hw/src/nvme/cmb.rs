@@ -15,6 +15,9 @@ const INVALID_ADDRESS: u64 = 1;
 /// Bytes of the buffer that queues take: a page of submissions, and a page of completions if it can hold them.
 const QUEUES: u64 = 2 * PAGE;
 
+/// Largest value of CMBSZ.SZU, for units of 64 GiB. Source: NVM Express Base Specification 2.0, 3.1.3.12.
+const LARGEST_UNIT: u64 = 6;
+
 /// A controller memory buffer. Source: NVM Express Base Specification 2.0, 3.1.3.11 (CMBLOC) and 3.1.3.12 (CMBSZ).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Cmb {
@@ -27,9 +30,6 @@ pub(crate) struct Cmb {
     /// Whether completion queues may be in it: CMBSZ.CQS.
     pub(crate) holds_completions: bool,
 }
-
-/// Largest value of CMBSZ.SZU, for units of 64 GiB. Source: NVM Express Base Specification 2.0, 3.1.4.13.
-const LARGEST_UNIT: u64 = 6;
 
 impl Cmb {
     /// Finds the buffer of a controller. Leaves CMBMSC at 0, as after a reset.

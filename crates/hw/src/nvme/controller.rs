@@ -39,7 +39,7 @@ pub(crate) struct Controller<'a, B: Bar, M: DmaMemory> {
     admin: QueuePair<'a>,
     io: Option<QueuePair<'a>>,
     is_enabled: bool,
-    /// Whether it recognises the addresses of its memory buffer.
+    /// Whether the controller recognises the addresses of its memory buffer.
     has_cmb: bool,
 }
 
@@ -57,14 +57,15 @@ pub(crate) enum IoQueues {
 /// The interrupt after completions of the I/O queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IoInterrupt<'a> {
-    /// Its vector. That of the admin queue is 0, and may be the same.
+    /// Vector of the I/O completion queue. The admin queue has vector 0; both may be the same.
     pub(crate) vector: u16,
     pub(crate) event: &'a dyn Interrupt,
 }
 
 impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
-    /// Disables and enables a controller. Its queues are in the [`QUEUE_BYTES`] of `memory` from `at`, a multiple of a page, on,
-    /// and where [`create_queues`](Controller::create_queues) says so in `cmb`. `check` is called while it waits, and ends the wait with an error.
+    /// Disables and enables a controller. Its admin queues are in the [`QUEUE_BYTES`] of `memory` from `at`, a multiple of a
+    /// page, on. Its I/O queues are there or in `cmb`, as [`create_queues`](Controller::create_queues) is told. `check` is
+    /// called while it waits, and ends the wait with an error.
     ///
     /// # Errors
     /// [`NvmeError`] of a controller that does not become ready, and of `check`.

@@ -379,7 +379,7 @@ impl Bar for Fake<'_> {
         assert_eq!(width, 4);
         self.set(offset as usize, value);
         match offset {
-            // It takes effect with its lower part.
+            // CMBMSC is stored in two halves, the upper one first; the lower one makes both take effect.
             0x50 if self.cmb != FakeCmb::None => {
                 self.show_cmb(value & 1 == 1);
                 self.set(0x58, u64::from(self.cmb == FakeCmb::RefusesItsAddress && value & 2 != 0));

@@ -59,7 +59,7 @@ pub(crate) struct DriveLimits {
     pub(crate) cmb: Option<bool>,
     /// Whether an interrupt can announce completions.
     pub(crate) interrupts: bool,
-    /// Whether it does so where a plan leaves that open.
+    /// Whether completions are announced by an interrupt in plans that do not say.
     pub(crate) by_interrupt: bool,
     pub(crate) mapped_bytes: u64,
     pub(crate) cores: u32,
@@ -95,8 +95,8 @@ impl Queues {
 }
 
 impl DriveLimits {
-    /// Limits before a drive is identified: the smallest blocks, and no others that a drive may have. With `options` for a
-    /// controller memory buffer, one that holds all queues.
+    /// Limits before a drive is identified: blocks of 512 B, and no further restriction. If `options` ask for a controller
+    /// memory buffer, it is assumed to hold both queues.
     pub(crate) fn unidentified(options: DriveOptions, mapped_bytes: u64, cores: u32) -> DriveLimits {
         let namespace = Namespace { id: 1, blocks: u64::MAX >> 9, block_bytes: 512, metadata_bytes: 0 };
         let cmb = (options.queues() == QueuePlace::Cmb).then_some(true);

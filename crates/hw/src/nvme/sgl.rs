@@ -1,8 +1,8 @@
 //! Data pointers of a command: SGL descriptors.
 //!
 //! Source: NVM Express Base Specification 2.0, 4.1.2: a descriptor has 16 B, whose last one has the type in bits 7:4 and the
-//! subtype in bits 3:0; subtype 0 is an address in memory. A command has one descriptor: a data block, or that of a segment.
-//! All others are in segments, whose last descriptor describes the next one, if there is one.
+//! subtype in bits 3:0; subtype 0 is an address in memory. A command holds one descriptor: of the data block, or of the first
+//! segment. All other descriptors are in segments. The last descriptor of a segment describes the next segment, if any.
 
 use super::memory::{DmaMemory, PAGE};
 
@@ -61,7 +61,7 @@ pub(crate) fn pages(memory: &impl DmaMemory, at: u64, bytes: u64, list: u64) -> 
     self::segment(memory, list, blocks.len() as u64)
 }
 
-/// The descriptor of the segment at `at`, with which `left` descriptors remain.
+/// The descriptor of the segment at `at`, when `left` data blocks are not yet described.
 fn segment(memory: &impl DmaMemory, at: u64, left: u64) -> [u64; 2] {
     if left > MOST {
         descriptor(kind::SEGMENT, memory.iova(at), PAGE)
