@@ -1,4 +1,4 @@
-//! How many transfers to random places have the same sum.
+//! How many transfers have the same sum, where these do not repeat in order: at random places, and beside a cache.
 //!
 //! A fit predicts the same transfers many times, with other times of the parts of the card. Which of them are alike depends on
 //! their addresses only, so it is counted once for each thread.
@@ -43,16 +43,15 @@ thread_local! {
 }
 
 impl Way<'_> {
-    /// The kinds of `transfers` transfers to random places from number `first` on, in the order in which they occur first;
-    /// `None` for another order of places, and if there are many kinds or the addresses matter.
+    /// The kinds of `transfers` transfers from number `first` on, in the order in which they occur first; `None` if there are
+    /// many kinds or the addresses matter.
     pub(super) fn kinds(&self, first: u64, transfers: u64) -> Option<Rc<[Kind]>> {
-        let window = self.transfer.window;
-        if !window.pattern.is_random() || self.channels > 1 || transfers < 2 {
+        if self.channels > 1 || transfers < 2 {
             return None;
         }
         self.alike(first)?;
         let counted = Counted {
-            window,
+            window: self.transfer.window,
             bytes: self.transfer.bytes,
             base: self.base,
             cached: self.cached.clone(),
@@ -101,8 +100,7 @@ mod tests {
         let kinds = |bytes, pattern, transfers| {
             let window = Window { offset: 0, len: 1 << 20, pattern };
             let (card_number, verb, partner) = (0, Verb::Load, Partner::Host);
-            let transfer =
-                Transfer { card: card_number, verb, partner, bytes, count: 1, window, outstanding: None };
+            let transfer = Transfer { card: card_number, verb, partner, bytes, count: 1, window, outstanding: None };
             Way::of(&card, &transfer).unwrap().kinds(3, transfers)
         };
         // Halves of the longest RCB; asked again, the answer is the same.
@@ -113,7 +111,7 @@ mod tests {
         }
         assert_eq!(kinds(128, Pattern::Random, 1000).unwrap()[..], [Kind { nth: 3, between: 998 }]);
         assert_eq!(kinds(100, Pattern::Random, 1000), None);
-        assert_eq!(kinds(128, Pattern::Sequential, 1000), None);
+        assert_eq!(kinds(128, Pattern::Sequential, 1000).unwrap()[..], [Kind { nth: 3, between: 998 }]);
         assert_eq!(kinds(128, Pattern::Random, 1), None);
     }
 }
