@@ -1,4 +1,4 @@
-//! Recovery of a last-level cache and of an IOMMU from figures of several windows.
+//! Recovery of a last-level cache from figures of several windows.
 
 mod drawn;
 
@@ -91,28 +91,12 @@ fn a_last_level_cache_is_found_from_the_windows_that_it_holds() {
     check(&filled, "memory.cache_bytes", f64::from(4 << 20), 0.0);
     check(&filled, "memory.cached_read_ns", 360.0, 0.05);
     check(&filled, "memory.read_ns", 640.0, 0.05);
-    assert!(filled.translated.is_none() && value(&filled, "iommu.iotlb_entries").is_none());
     check_errors(&filled);
 }
 
 #[test]
-fn an_iommu_of_which_the_file_says_nothing_is_found_from_windows() {
-    let iommu = "\n[iommu]\niotlb_entries = { value = 256, assumed = \"a test\" }\n\
-                 iotlb_ways = { value = 8, assumed = \"a test\" }\nlookup_ns = { value = 5, assumed = \"a test\" }\n\
-                 walk_read_ns = { value = 90, assumed = \"a test\" }\nwalkers = { value = 3, assumed = \"a test\" }\n";
-    let filled = filled(&hidden(|text| text + iommu));
-    let translated = filled.translated.unwrap();
-    assert!(translated.with.mean_percent < 1.0 && translated.without.mean_percent > 5.0, "{translated:?}");
-    check(&filled, "iommu.iotlb_entries", 256.0, 0.0);
-    check(&filled, "iommu.walk_read_ns", 90.0, 0.05);
-    check(&filled, "iommu.walkers", 3.0, 0.0);
-    check_errors(&filled);
-}
-
-#[test]
-fn windows_without_effect_add_neither() {
+fn windows_without_effect_add_no_cache() {
     let filled = filled(&hidden(|text| text));
-    assert!(filled.translated.is_none());
     assert_eq!(value(&filled, "memory.cache_bytes"), Some(0.0));
     check_errors(&filled);
 }
