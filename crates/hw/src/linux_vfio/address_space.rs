@@ -4,37 +4,11 @@
 
 use super::container::{Container, FILE, Group};
 use super::iommufd::{self, Iommufd};
-use super::{VfioDevice, VfioError, VfioInterface, ioctl};
+use super::{IommuProperties, VfioDevice, VfioError, VfioInterface, ioctl};
 use crate::linux_sysfs::{Address, System};
 use lanemark_units::{HostVirt, Iova};
-use rustix::fs::{Mode, OFlags, open};
-use rustix::io::Errno;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::sync::Arc;
-
-/// IOVAs that the IOMMU translates, both included.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct IovaSpan {
-    /// First byte.
-    pub first: Iova,
-    /// Last byte.
-    pub last: Iova,
-}
-
-/// Properties of the IOMMU, as the kernel reports them.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct IommuProperties {
-    /// Bytes of the smallest mapping, a power of two of at least 4 KiB: IOVAs and lengths are multiples of it.
-    pub granule: u64,
-    /// Page sizes, one bit each: bit 12 is 4 KiB. `None` if the kernel does not report them; iommufd does not.
-    pub page_sizes: Option<u64>,
-    /// IOVAs that can be mapped, ascending, without the reserved regions; empty if the kernel does not report them.
-    pub spans: Vec<IovaSpan>,
-    /// Number of further mappings, if the kernel reports it; iommufd has no such limit.
-    pub mappings_left: Option<u32>,
-}
 
 /// An open I/O address space, in which a device is.
 ///
@@ -168,19 +142,4 @@ impl By {
             By::Iommufd(iommufd) => iommufd.properties(),
         }
     }
-}
-
-/// Opens a file of VFIO; `missing` is the error if it does not exist.
-pub(super) fn open_file(
-    device: Address,
-    path: PathBuf,
-    missing: impl FnOnce(PathBuf) -> VfioError,
-) -> Result<OwnedFd, VfioError> {
-    open(&path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(|error| match error {
-        // Without its module, the file exists and opening it fails.
-        Errno::NOENT | Errno::NODEV => missing(path),
-        Errno::ACCESS | Errno::PERM => VfioError::Permission { device, path },
-        Errno::BUSY => VfioError::Busy { device, path },
-        other => VfioError::Os { device, doing: "opening", path, source: other.into() },
-    })
 }

@@ -2,8 +2,9 @@
 
 #![allow(unsafe_code)]
 
-use super::address_space::{IommuProperties, IovaSpan, open_file};
 use super::capability::{chain, long, word};
+use super::device::open_file;
+use super::properties::{IommuProperties, IovaSpan};
 use super::{VfioDevice, VfioError, ioctl};
 use crate::linux_sysfs::System;
 use crate::pci_driver::PciFunction;

@@ -2,7 +2,8 @@
 
 #![allow(unsafe_code)]
 
-use super::address_space::{IommuProperties, IovaSpan, open_file};
+use super::device::open_file;
+use super::properties::{IommuProperties, IovaSpan};
 use super::{VfioDevice, VfioError, iommufd_ioctl as ioctl};
 use crate::linux_sysfs::{Address, System};
 use crate::pci_driver::PciFunction;

@@ -20,6 +20,7 @@
 //! | `interface` | [`VfioInterface`], and its choice |
 //! | `address_space` | [`AddressSpace`]: opening, properties, map and unmap |
 //! | `container`, `iommufd` | the same by each interface |
+//! | `properties` | [`IommuProperties`] |
 //! | `device`, `region`, `interrupt` | [`VfioDevice`], its regions, and an interrupt as an eventfd |
 //! | `ioctl`, `capability` | the ioctls of VFIO, one function each, and the chains in their answers |
 //! | `iommufd_ioctl` | those of iommufd |
@@ -67,6 +68,7 @@ mod iommufd_ioctl;
 mod machine;
 mod options;
 mod peer;
+mod properties;
 mod region;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod registers;
@@ -78,7 +80,7 @@ mod unmapped;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 mod unsupported;
 
-pub use address_space::{AddressSpace, IommuProperties, IovaSpan, Joined};
+pub use address_space::{AddressSpace, Joined};
 pub use device::{DRIVER, VfioDevice};
 pub use error::VfioError;
 pub use interface::VfioInterface;
@@ -88,6 +90,7 @@ pub use iommu::Iommu;
 pub use machine::VfioMachine;
 pub use options::VfioOptions;
 pub use peer::{NotAPeer, PeerRange};
+pub use properties::{IommuProperties, IovaSpan};
 pub use region::VfioRegion;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub use rehearsal::{VfioNotes, VfioRehearsal};
