@@ -7,7 +7,7 @@ use lanemark_checks::page::{Block, Page};
 use lanemark_checks::shown::missing;
 
 pub fn card_commands_print_the_shown_output() {
-    let is_other = |block: &Block| block.has("module") || block.has("xdma");
+    let is_other = |block: &Block| ["module", "xdma", "iommufd"].iter().any(|kind| block.has(kind));
     on_an_unused_card(|block| block.has("guest") && !is_other(block));
 }
 
@@ -18,6 +18,10 @@ pub fn commands_with_our_module_print_the_shown_output() {
 pub fn commands_with_amds_driver_print_the_shown_output() {
     let mut guest = xdma_card::shared();
     print_the_shown_output(|block| block.has("guest") && block.has("xdma"), |run| run(&mut guest));
+}
+
+pub fn commands_with_iommufd_print_the_shown_output() {
+    on_an_unused_card(|block| block.has("guest") && block.has("iommufd"));
 }
 
 /// On a card like a reader's.

@@ -5,7 +5,7 @@ use super::dma_plan::{self, DmaPlan};
 use super::drive;
 use super::machine::{MAPPED, facts_without_device, with_peer};
 use super::peer::Peer;
-use super::{PeerRange, VfioError, VfioOptions};
+use super::{PeerRange, VfioError, VfioInterface, VfioOptions};
 use crate::drive_options::DataPointers;
 use crate::lines::Lines;
 use crate::linux_sysfs::{Address, BarFiles, Notes, Rehearsal, System};
@@ -19,6 +19,7 @@ use lanemark_machine::{
     Completion, DmaFacts, Facts, Machine, MachineError, Operation, Partner, Plan, Samples, Task, Unsupported, Verb,
 };
 use lanemark_units::format_size;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Dry run of a [`VfioMachine`](super::VfioMachine): opens no device file, and records what each plan would do.
@@ -66,8 +67,8 @@ impl VfioRehearsal {
         let cpus = allowed_cpus().map_err(|error| unsupported(format!("no CPU affinity mask can be read: {error}")))?;
         let attachment = options.attachment_with(system, device, is_bound)?;
         let function = PciFunction::find(system, device).map_err(|error| unsupported(error.to_string()))?;
-        let group = function.iommu_group().ok().flatten();
-        let path = system.path("dev/vfio").join(group.unwrap_or_else(|| "GROUP".to_owned()));
+        let by = VfioInterface::choose(system, device, options.interface, options.peer.is_some())?;
+        let [spaces, path] = by.paths(system, &function);
         let mut facts = facts_without_device(device, &Cpu::detected(), cpus.len(), options.is_emulated);
         let engine = options.file.and_then(|file| {
             let interrupts = file.interrupt.is_some() && file.engine?.with_interrupt.is_some();
@@ -92,7 +93,7 @@ impl VfioRehearsal {
         }
         let touches = ranges.as_ref().map(Rehearsal::notes);
         let lines = VfioNotes { touches, lines: Lines::default() };
-        let mut summary = summary(&path, options.file);
+        let mut summary = summary(by, [&spaces, &path], options.file);
         summary.extend(peer.map(|PeerRange { device, range }| {
             format!(
                 "opened in the same container: {device}, which is reset if it can be; BAR{} from {:#x} to {:#x}: overwritten, mapped as \
@@ -186,10 +187,11 @@ fn registers(engine: &Engine) -> String {
     )
 }
 
-fn summary(path: &std::path::Path, file: Option<&DeviceFile>) -> Vec<String> {
+fn summary(by: VfioInterface, [spaces, path]: [&Path; 2], file: Option<&DeviceFile>) -> Vec<String> {
+    let by = if by == VfioInterface::Iommufd { by.in_words() } else { "VFIO" };
     let mut lines = vec![format!(
-        "opened through VFIO: {} and {}; opening resets the card if it can be reset, and the contents of its memory may be lost",
-        path.with_file_name("vfio").display(),
+        "opened through {by}: {} and {}; opening resets the card if it can be reset, and the contents of its memory may be lost",
+        spaces.display(),
         path.display()
     )];
     let Some((file, engine)) = file.and_then(|file| Some((file, file.engine?))) else { return lines };
