@@ -52,6 +52,15 @@ impl Datum {
         Some((format!("{} {method} {} {}", self.question.name, self.case.alignment, self.case.size), window))
     }
 
+    /// Limits the simulated run of a bandwidth to 4 MiB, and to as many iterations as one in a stated window has.
+    pub(crate) fn shorten(&mut self) {
+        const MOST_BYTES: u64 = 4 << 20;
+        if self.question.quantity == Quantity::Bandwidth {
+            let bytes = (self.question.accesses_per_pass)(&self.case).saturating_mul(self.case.size).max(1);
+            self.passes = self.passes.min(PASSES_OF_WINDOW).min((MOST_BYTES / bytes).max(1));
+        }
+    }
+
     /// The simulated figure of the same case; `None` for an answer without a figure. `run` gives the figure of so many
     /// iterations, and takes whether these are few transfers.
     ///

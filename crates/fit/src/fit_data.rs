@@ -35,6 +35,8 @@ pub struct FitData {
     /// Keys that a search over structures may change, each with its value before that and its limits: no file states them,
     /// or they are flags that a file assumes.
     open: Vec<(&'static str, f64, Limits)>,
+    /// Those of them that the file states.
+    reopened: Vec<(&'static str, f64)>,
     /// Values that a search over structures has changed.
     changed: Vec<(String, f64)>,
     memo: Memo,
@@ -100,10 +102,10 @@ impl FitData {
         let mut data = data(platform, &answers)?;
         data.iter_mut().zip(0..).for_each(|(datum, number)| datum.number = number);
         let grids = vec![None; distinct.len()];
-        let (halves, open, changed) = (vec![None; data.len()], Vec::new(), Vec::new());
+        let (halves, open, reopened, changed) = (vec![None; data.len()], Vec::new(), Vec::new(), Vec::new());
         let (platform, memo, corrections) = (platform.clone(), Memo::default(), Corrections::default());
         let keys = distinct;
-        Ok(FitData { platform, keys, grids, searched: None, data, halves, open, changed, memo, corrections })
+        Ok(FitData { platform, keys, grids, searched: None, data, halves, open, reopened, changed, memo, corrections })
     }
 
     /// Prepares a fit of every unknown number of `draft` to the answers of `target`, or of the only target.
@@ -171,6 +173,7 @@ impl FitData {
             data,
             halves,
             open,
+            reopened: Vec::new(),
             changed: Vec::new(),
             memo: Memo::default(),
             corrections: Corrections::default(),
@@ -187,7 +190,19 @@ impl FitData {
     pub(crate) fn with_open(&self, key: &'static str, now: f64) -> FitData {
         let mut next = self.clone();
         next.open.push((key, now, Limits::default()));
+        next.reopened.push((key, now));
         next
+    }
+
+    /// The keys that [`with_open`](FitData::with_open) opened: those of the file, each with its value there.
+    pub(crate) fn reopened(&self) -> Vec<(&'static str, f64)> {
+        self.reopened.clone()
+    }
+
+    /// The same fit with shorter simulated runs, for a platform on which every transfer is followed.
+    pub(crate) fn with_short_runs(mut self) -> FitData {
+        self.data.iter_mut().for_each(Datum::shorten);
+        self
     }
 
     /// The keys as parameters of a fit. Bounds: the search range of a draft, or a tenth to ten times the platform's value.
@@ -240,6 +255,12 @@ impl FitData {
         let mut windows = self.data.iter().filter_map(|datum| datum.case.reach().window_bytes);
         let first = windows.next();
         windows.any(|window| Some(window) != first)
+    }
+
+    /// Names of the data with a stated window, if there are several windows.
+    pub(crate) fn with_windows(&self) -> Vec<String> {
+        let of_window = self.data.iter().filter(|datum| datum.case.reach().window_bytes.is_some());
+        if self.has_windows() { of_window.map(|datum| datum.name.clone()).collect() } else { Vec::new() }
     }
 
     /// Number of data that are predicted by a fit to the other half of their curve.

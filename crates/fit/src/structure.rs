@@ -2,7 +2,8 @@
 //!
 //! The search starts with the structure of the file. In each round, short fits of every mechanism select a few, which are
 //! fitted to each half of the figures. A structure counts by its errors at the other half. Of those that are clearly
-//! better, the simplest one near the best is accepted. At the end, mechanisms are removed that are not clearly needed.
+//! better, the simplest one near the best is accepted. At the end, mechanisms are removed without which the structure is
+//! not clearly worse.
 
 use crate::calibrate::{by_formulas, of_free, pulled, rounded};
 use crate::distinction::{Distinction, Fitted, distinction};
@@ -466,8 +467,8 @@ fn promising(best: &Trial) -> Vec<Trial> {
     };
     let here = (left, jacobian);
     let mut tried: Vec<(f64, usize, Trial)> = Vec::new();
-    let is_seen = |mechanism: &Mechanism| !mechanism.is_of_windows || best.problem.has_windows();
-    for (number, mechanism) in MECHANISMS.iter().enumerate().filter(|(_, mechanism)| is_seen(mechanism)) {
+    let has_windows = best.problem.has_windows();
+    for (number, mechanism) in MECHANISMS.iter().enumerate().filter(|(_, one)| has_windows || !one.is_of_windows) {
         for set in combinations(best, mechanism) {
             let starts = started(best, &here, mechanism, &set).into_iter();
             let ends = starts.filter_map(|start| start.after_steps(SCREENING[0].1));
