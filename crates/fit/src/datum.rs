@@ -42,25 +42,6 @@ impl Datum {
         format!("{} {} {}", self.question.name, self.case.method, self.case.alignment)
     }
 
-    /// Window of its transfers, if one was stated, and the identifier of the curve over windows to which it belongs.
-    pub(crate) fn of_window(&self) -> Option<(String, u64)> {
-        let window = self.case.reach().window_bytes.filter(|_| !self.is_of_both())?;
-        let mut method = self.case.method.clone();
-        if let Method::Dma { reach, .. } = &mut method {
-            reach.window_bytes = None;
-        }
-        Some((format!("{} {method} {} {}", self.question.name, self.case.alignment, self.case.size), window))
-    }
-
-    /// Limits the simulated run of a bandwidth to 4 MiB, and to as many iterations as one in a stated window has.
-    pub(crate) fn shorten(&mut self) {
-        const MOST_BYTES: u64 = 4 << 20;
-        if self.question.quantity == Quantity::Bandwidth {
-            let bytes = (self.question.accesses_per_pass)(&self.case).saturating_mul(self.case.size).max(1);
-            self.passes = self.passes.min(PASSES_OF_WINDOW).min((MOST_BYTES / bytes).max(1));
-        }
-    }
-
     /// The simulated figure of the same case; `None` for an answer without a figure. `run` gives the figure of so many
     /// iterations, and takes whether these are few transfers.
     ///
@@ -168,12 +149,7 @@ pub(crate) fn point(target: &OpenTarget, row: &Row) -> Option<Datum> {
     };
     let fits = row.size_bytes <= case.room(target.facts());
     // A tool measures for long, as the usual simulated run does; the latency of the first transfer does not count.
-    let most = match (case.reach().window_bytes, question.quantity) {
-        (Some(_), Quantity::Bandwidth) => PASSES_OF_WINDOW,
-        (Some(_), _) => u64::MAX,
-        (None, _) => MOST_PASSES,
-    };
-    let passes = (question.simulated_passes)(&case).clamp(1, most);
+    let passes = (question.simulated_passes)(&case).clamp(1, MOST_PASSES);
     fits.then_some(Datum { number: 0, question, case, passes, measured: row.figure, name })
 }
 
@@ -190,10 +166,6 @@ pub(crate) fn headline(answer: &Answer) -> Option<f64> {
 
 /// Largest number of simulated iterations; a real sample has more, because its timer needs them.
 const MOST_PASSES: u64 = 64;
-
-/// The same for bandwidths in a stated window: at a cache or an IOTLB, every transfer is followed. Small transfers go to
-/// 16 384 places, as those of latencies do: four for each page that a large IOTLB holds.
-const PASSES_OF_WINDOW: u64 = 16;
 
 /// Variants for accesses of a core without a fence.
 fn of_core(memory_type: MemoryType, access: Access, alignments: Option<Vec<u64>>) -> Axes {

@@ -2,7 +2,7 @@
 
 use crate::data_error::FitDataError;
 use crate::datum::{Datum, data, figure, point, selected};
-use crate::held_out::{Half, halves, halves_of_windows};
+use crate::held_out::{Half, halves};
 use crate::mechanism::{MECHANISMS, is_structure, start_of};
 use crate::memo::{By, Dependence, Memo};
 use crate::pattern::Point;
@@ -35,8 +35,6 @@ pub struct FitData {
     /// Keys that a search over structures may change, each with its value before that and its limits: no file states them,
     /// or they are flags that a file assumes.
     open: Vec<(&'static str, f64, Limits)>,
-    /// Those of them that the file states.
-    reopened: Vec<(&'static str, f64)>,
     /// Values that a search over structures has changed.
     changed: Vec<(String, f64)>,
     memo: Memo,
@@ -102,10 +100,9 @@ impl FitData {
         let mut data = data(platform, &answers)?;
         data.iter_mut().zip(0..).for_each(|(datum, number)| datum.number = number);
         let grids = vec![None; distinct.len()];
-        let (halves, open, reopened, changed) = (vec![None; data.len()], Vec::new(), Vec::new(), Vec::new());
+        let (halves, open, changed) = (vec![None; data.len()], Vec::new(), Vec::new());
         let (platform, memo, corrections) = (platform.clone(), Memo::default(), Corrections::default());
-        let keys = distinct;
-        Ok(FitData { platform, keys, grids, searched: None, data, halves, open, reopened, changed, memo, corrections })
+        Ok(FitData { platform, keys: distinct, grids, searched: None, data, halves, open, changed, memo, corrections })
     }
 
     /// Prepares a fit of every unknown number of `draft` to the answers of `target`, or of the only target.
@@ -147,12 +144,7 @@ impl FitData {
         let curves: Vec<String> = data.iter().map(Datum::curve).collect();
         let sizes =
             curves.iter().zip(&data).map(|(curve, datum)| (curve.as_str(), datum.case.size, datum.is_of_both()));
-        let mut halves = halves(sizes);
-        let others = halves.iter().zip(&data).map(|(half, datum)| datum.of_window().filter(|_| half.is_none()));
-        let others: Vec<Option<(String, u64)>> = others.collect();
-        for (half, of_window) in halves.iter_mut().zip(halves_of_windows(&others)) {
-            *half = half.or(of_window);
-        }
+        let halves = halves(sizes);
         let unknowns: Vec<&Unknown> = draft.unknowns().iter().filter(|row| !is_structure(row)).collect();
         let unknown = |key: &str| draft.unknowns().iter().find(|row| row.key == key && is_structure(row));
         let choices = MECHANISMS.iter().flat_map(|one| one.choices.iter().map(|(key, _)| *key));
@@ -173,7 +165,6 @@ impl FitData {
             data,
             halves,
             open,
-            reopened: Vec::new(),
             changed: Vec::new(),
             memo: Memo::default(),
             corrections: Corrections::default(),
@@ -190,19 +181,7 @@ impl FitData {
     pub(crate) fn with_open(&self, key: &'static str, now: f64) -> FitData {
         let mut next = self.clone();
         next.open.push((key, now, Limits::default()));
-        next.reopened.push((key, now));
         next
-    }
-
-    /// The keys that [`with_open`](FitData::with_open) opened: those of the file, each with its value there.
-    pub(crate) fn reopened(&self) -> Vec<(&'static str, f64)> {
-        self.reopened.clone()
-    }
-
-    /// The same fit with shorter simulated runs, for a platform on which every transfer is followed.
-    pub(crate) fn with_short_runs(mut self) -> FitData {
-        self.data.iter_mut().for_each(Datum::shorten);
-        self
     }
 
     /// The keys as parameters of a fit. Bounds: the search range of a draft, or a tenth to ten times the platform's value.
@@ -248,19 +227,6 @@ impl FitData {
     /// starts at the wrong one may not leave it; such a search needs several starting points.
     pub(crate) fn is_about_transfers(&self) -> bool {
         self.data.iter().any(|datum| matches!(datum.case.method, Method::Dma { .. }))
-    }
-
-    /// Whether the data contain figures of several stated windows, so that they may show a cache or an IOTLB.
-    pub(crate) fn has_windows(&self) -> bool {
-        let mut windows = self.data.iter().filter_map(|datum| datum.case.reach().window_bytes);
-        let first = windows.next();
-        windows.any(|window| Some(window) != first)
-    }
-
-    /// Names of the data with a stated window, if there are several windows.
-    pub(crate) fn with_windows(&self) -> Vec<String> {
-        let of_window = self.data.iter().filter(|datum| datum.case.reach().window_bytes.is_some());
-        if self.has_windows() { of_window.map(|datum| datum.name.clone()).collect() } else { Vec::new() }
     }
 
     /// Number of data that are predicted by a fit to the other half of their curve.
@@ -572,4 +538,60 @@ fn started(draft: &Draft) -> Result<Platform, FitDataError> {
     let origin = Origin::Assumed("the start of the search".to_owned());
     let started = unknowns.iter().try_fold(draft.clone(), |draft, row| draft.fill(&row.key, start_of(row), &origin));
     started.and_then(Draft::complete).map_err(|error| FitDataError::Start(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fit;
+    use lanemark_bench::{Axes, Effort, ask, question};
+    use lanemark_machine::Machine as _;
+    use lanemark_record::Record;
+    use lanemark_sim::SimulatedMachine;
+
+    const ROUND_TRIP: &str = "root_complex.core_round_trip_ns";
+
+    fn card(round_trip: f64) -> Platform {
+        let card = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
+        card.with(ROUND_TRIP, round_trip, Origin::Given("a test".to_owned())).unwrap()
+    }
+
+    /// Answers of a card to 8 B stores of three sizes to UC and WC memory.
+    fn record(card: &Platform) -> Record {
+        let mut machine = SimulatedMachine::new(card).unwrap();
+        let question = question("mmio_write_bandwidth").unwrap();
+        let axes = Axes {
+            sizes: Some(vec![64, 256, 1024]),
+            accesses: Some(vec!["8".parse().unwrap()]),
+            memory_types: Some(vec!["uc".parse().unwrap(), "wc".parse().unwrap()]),
+            ..Axes::default()
+        };
+        let cases = (question.cases)(machine.facts(), &axes);
+        let answers = cases.iter().map(|case| ask(question, &mut machine, case, &Effort::default()).unwrap()).collect();
+        Record { answers, ..Record::new(vec![]) }
+    }
+
+    #[test]
+    fn number_used_for_a_record_is_recovered() {
+        let made_with = record(&card(217.0));
+        let problem = FitData::new(&made_with, None, &card(120.0), &[ROUND_TRIP.to_owned()]).unwrap();
+        assert_eq!(problem.data().count(), 6);
+        let found = fit(&problem.parameters(), |values| problem.residuals(values)).unwrap();
+        assert!((found.found[0].value - 217.0).abs() < 0.5, "{found:?}");
+    }
+
+    #[test]
+    fn unknown_targets_and_keys_are_rejected() {
+        let made_with = record(&card(120.0));
+        let new = |target, key: &str| FitData::new(&made_with, target, &card(120.0), &[key.to_owned()]).err();
+        assert!(matches!(new(Some("other"), ROUND_TRIP), Some(FitDataError::WhichTarget { .. })));
+        assert!(matches!(new(None, "link.speed"), Some(FitDataError::Key { .. })));
+        let mistyped = new(None, "link.latncy_ns").unwrap().to_string();
+        assert!(mistyped.contains("'link.latncy_ns': did you mean link.latency_ns"), "{mistyped}");
+        let key = [ROUND_TRIP.to_owned()];
+        let empty = FitData::new(&Record::new(vec![]), None, &card(120.0), &key).err();
+        assert_eq!(empty, Some(FitDataError::NoAnswers));
+        assert!(matches!(new(None, "core.wc_buffers"), Some(FitDataError::Whole { .. })));
+        assert_eq!(new(Some("card-gen5-x16"), ROUND_TRIP), None);
+    }
 }

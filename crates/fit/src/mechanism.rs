@@ -11,8 +11,6 @@ pub(crate) struct Mechanism {
     pub(crate) time: Option<(&'static str, [f64; 3])>,
     /// Whether all its keys have the same value.
     pub(crate) is_alike: bool,
-    /// Whether only figures of several windows show it.
-    pub(crate) is_of_windows: bool,
 }
 
 impl Mechanism {
@@ -20,39 +18,10 @@ impl Mechanism {
         choices: &'static [(&'static str, &'static [f64])],
         time: Option<(&'static str, [f64; 3])>,
     ) -> Mechanism {
-        Mechanism { choices, time, is_alike: false, is_of_windows: false }
-    }
-
-    const fn alike(choices: &'static [(&'static str, &'static [f64])]) -> Mechanism {
-        Mechanism { choices, time: None, is_alike: true, is_of_windows: false }
-    }
-
-    const fn of_windows(
-        choices: &'static [(&'static str, &'static [f64])],
-        time: Option<(&'static str, [f64; 3])>,
-    ) -> Mechanism {
-        Mechanism { choices, time, is_alike: false, is_of_windows: true }
+        Mechanism { choices, time, is_alike: false }
     }
 }
 
-/// Sizes of the part of a last-level cache that serves devices: from a few ways of a small one, by half an octave.
-const CACHES: &[f64] = &[
-    1_048_576.0,
-    1_572_864.0,
-    2_097_152.0,
-    3_145_728.0,
-    4_194_304.0,
-    6_291_456.0,
-    8_388_608.0,
-    12_582_912.0,
-    16_777_216.0,
-    25_165_824.0,
-    33_554_432.0,
-    50_331_648.0,
-    67_108_864.0,
-    100_663_296.0,
-    134_217_728.0,
-];
 /// Sizes of chunks and segments, of requests, and of completions: powers of two.
 const CHUNKS: &[f64] = &[64.0, 128.0, 256.0, 512.0, 1024.0];
 const SEGMENTS: &[f64] = &[256.0, 512.0, 1024.0, 2048.0, 4096.0];
@@ -83,9 +52,13 @@ pub(crate) const MECHANISMS: &[Mechanism] = &[
     Mechanism::of(&[], Some(("dma.read_request_ns", OF_A_REQUEST))),
     Mechanism::of(&[("dma.read_bytes", CHUNKS)], None),
     // A device that moves its own lines: alone, neither direction explains a data path that both share.
-    Mechanism::alike(&[("dma.read_bytes", CHUNKS), ("dma.write_bytes", CHUNKS)]),
+    Mechanism { choices: &[("dma.read_bytes", CHUNKS), ("dma.write_bytes", CHUNKS)], time: None, is_alike: true },
     Mechanism::of(&[("dma.read_boundary_bytes", CHUNKS)], None),
-    Mechanism::alike(&[("dma.read_boundary_bytes", CHUNKS), ("dma.write_boundary_bytes", CHUNKS)]),
+    Mechanism {
+        choices: &[("dma.read_boundary_bytes", CHUNKS), ("dma.write_boundary_bytes", CHUNKS)],
+        time: None,
+        is_alike: true,
+    },
     Mechanism::of(&[("dma_read.chunk_bytes", CHUNKS)], Some(("dma_read.chunk_ns", OF_A_REQUEST))),
     Mechanism::of(&[("dma_read.segment_bytes", SEGMENTS)], Some(("dma_read.segment_ns", OF_A_PAUSE))),
     Mechanism::of(&[], Some(("dma_read.many_lines_ns", [5.0, 20.0, 80.0]))),
@@ -123,7 +96,6 @@ pub(crate) const MECHANISMS: &[Mechanism] = &[
     Mechanism::of(&[("dma.full_duplex", FLAG)], None),
     Mechanism::of(&[("dma.full_duplex", YES)], Some(("dma.shared_request_ns", OF_A_REQUEST))),
     Mechanism::of(&[("memory.loaded_completion_bytes", COMPLETIONS)], None),
-    Mechanism::of_windows(&[("memory.cache_bytes", CACHES)], Some(("memory.cached_read_ns", [100.0, 250.0, 500.0]))),
 ];
 
 /// Whether `key` is chosen among a few values by the search over structures.
@@ -170,12 +142,11 @@ pub(crate) fn is_flag(values: &[f64]) -> bool {
 /// The direction of the transfers that alone depend on `key`, if there is one: reads of the card load, writes store.
 pub(crate) fn only_of(key: &str) -> Option<Verb> {
     // Walks of page tables read memory for writes too, so its latency is missing here.
-    const OF_READS: [&str; 10] = [
+    const OF_READS: [&str; 9] = [
         "dma.tags",
         "dma.read_",
         "dma_read.",
         "memory.read_spread_ns",
-        "memory.cached_read_ns",
         "memory.completion_bytes",
         "memory.full_completion_",
         "memory.odd_end_completion",

@@ -467,8 +467,7 @@ fn promising(best: &Trial) -> Vec<Trial> {
     };
     let here = (left, jacobian);
     let mut tried: Vec<(f64, usize, Trial)> = Vec::new();
-    let has_windows = best.problem.has_windows();
-    for (number, mechanism) in MECHANISMS.iter().enumerate().filter(|(_, one)| has_windows || !one.is_of_windows) {
+    for (number, mechanism) in MECHANISMS.iter().enumerate() {
         for set in combinations(best, mechanism) {
             let starts = started(best, &here, mechanism, &set).into_iter();
             let ends = starts.filter_map(|start| start.after_steps(SCREENING[0].1));
