@@ -4,8 +4,6 @@ use super::iommufd::{self, device_file};
 use super::{VfioError, container};
 use crate::drive_options::by_name;
 use crate::linux_sysfs::{Address, System};
-use crate::pci_driver::PciFunction;
-use std::path::PathBuf;
 
 /// Interface of the kernel by which a device behind VFIO is opened, and memory is mapped for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,22 +60,6 @@ impl VfioInterface {
             return Err(VfioError::NoPeerByIommufd { device });
         }
         Ok(chosen)
-    }
-
-    /// The file of address spaces and the file by which the device is opened, for a dry run. Before the device is bound, the
-    /// second one may not exist, and has a placeholder as its name.
-    pub(super) fn paths(self, system: &System, function: &PciFunction) -> [PathBuf; 2] {
-        match self {
-            VfioInterface::Container => {
-                let group = function.iommu_group().ok().flatten().unwrap_or_else(|| "GROUP".to_owned());
-                [system.path(container::FILE), system.path("dev/vfio").join(group)]
-            }
-            VfioInterface::Iommufd => {
-                let file = device_file(system, function.address());
-                let file = file.unwrap_or_else(|| system.path("dev/vfio/devices/DEVICE"));
-                [system.path(iommufd::FILE), file]
-            }
-        }
     }
 }
 

@@ -1,8 +1,10 @@
 //! Dry run of plans on a device behind VFIO: what a run would do, without opening the device.
 
 use super::bars::RehearsedBars;
+use super::container;
 use super::dma_plan::{self, DmaPlan};
 use super::drive;
+use super::iommufd::{self, device_file};
 use super::machine::{MAPPED, facts_without_device, with_peer};
 use super::peer::Peer;
 use super::{PeerRange, VfioError, VfioInterface, VfioOptions};
@@ -19,7 +21,7 @@ use lanemark_machine::{
     Completion, DmaFacts, Facts, Machine, MachineError, Operation, Partner, Plan, Samples, Task, Unsupported, Verb,
 };
 use lanemark_units::format_size;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Dry run of a [`VfioMachine`](super::VfioMachine): opens no device file, and records what each plan would do.
@@ -68,7 +70,7 @@ impl VfioRehearsal {
         let attachment = options.attachment_with(system, device, is_bound)?;
         let function = PciFunction::find(system, device).map_err(|error| unsupported(error.to_string()))?;
         let by = VfioInterface::choose(system, device, options.interface, options.peer.is_some())?;
-        let [spaces, path] = by.paths(system, &function);
+        let [spaces, path] = files_of(by, system, &function);
         let mut facts = facts_without_device(device, &Cpu::detected(), cpus.len(), options.is_emulated);
         let engine = options.file.and_then(|file| {
             let interrupts = file.interrupt.is_some() && file.engine?.with_interrupt.is_some();
@@ -171,6 +173,22 @@ fn drive_summary(limits: DriveLimits, data: DataPointers) -> Vec<String> {
         host.replacen("{}", &format_size(limits.mapped_bytes), 1),
         "bus mastering: on while the drive is identified and while a plan runs, and off afterwards".to_owned(),
     ]
+}
+
+/// The file of address spaces and the file by which the device is opened. Before the device is bound, the second one may not
+/// exist, and has a placeholder as its name.
+fn files_of(by: VfioInterface, system: &System, function: &PciFunction) -> [PathBuf; 2] {
+    match by {
+        VfioInterface::Container => {
+            let group = function.iommu_group().ok().flatten().unwrap_or_else(|| "GROUP".to_owned());
+            [system.path(container::FILE), system.path("dev/vfio").join(group)]
+        }
+        VfioInterface::Iommufd => {
+            let file = device_file(system, function.address());
+            let file = file.unwrap_or_else(|| system.path("dev/vfio/devices/DEVICE"));
+            [system.path(iommufd::FILE), file]
+        }
+    }
 }
 
 /// Registers of an engine, in words.
