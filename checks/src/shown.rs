@@ -53,14 +53,17 @@ fn is_like(said: &str, line: &str) -> bool {
 /// `shown` with the figures of `output` in lines that differ only in figures.
 #[must_use]
 pub fn renewed(shown: &[String], output: &str) -> Vec<String> {
-    let shape = |line: &str| without_figures(&plain(line));
+    // The length of a rule is that of its table, which follows from figures.
+    let is_rule = |line: &str| !line.is_empty() && line.chars().all(|c| c == '─');
+    let shape = |line: &str| if is_rule(line) { "─".to_owned() } else { without_figures(&plain(line)) };
     let first_word = |line: &str| line.split_whitespace().next().map(str::to_owned);
     let mut at = 0;
     let lines: Vec<&str> = output.lines().collect();
     shown
         .iter()
         .map(|line| {
-            let alike = |said: &&str| shape(said) == shape(line) && first_word(said) == first_word(line);
+            let alike =
+                |said: &&str| shape(said) == shape(line) && (is_rule(line) || first_word(said) == first_word(line));
             let found = lines[at..].iter().position(alike);
             match found {
                 Some(place) if !line.trim().is_empty() => {
@@ -88,5 +91,9 @@ fn shown_output_is_compared() {
     assert_eq!(missing_line("way 64 B\nUC 4 128 GB/s", Some("way")), refused("UC 4 128 GB/s"), "units may not differ");
     let old = lines("way  64 B\n...\nUC 4 2 MB/s\nWC 4 1.1 MB/s");
     assert_eq!(renewed(&old, output), lines("way   64 B\n...\nUC 4  27.0 MB/s\nWC 4 1.1 MB/s"));
+    assert_eq!(
+        renewed(&lines("way\n────\nUC 4 9 GB/s"), "way\n──────\nUC 4 10 GB/s"),
+        lines("way\n──────\nUC 4 10 GB/s")
+    );
     assert_eq!(missing_line("way 64 B\n\nUC 4 128 MB/s", Some("way")), refused("UC 4 128 MB/s"), "to the blank line");
 }
