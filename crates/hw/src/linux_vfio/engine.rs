@@ -1,17 +1,21 @@
 //! The DMA engine of a device, driven as its device file says.
 
+use super::host_window::HostWindow;
 use super::interrupt::VfioInterrupt;
 use super::registers::Registers;
+use super::xdma::XdmaDriver;
 use super::{VfioDevice, VfioError};
 use crate::linux_sysfs::Device;
 use crate::x86::sample::stamp_before;
 use crate::x86::timer::Timer;
-use lanemark_devices::{DeviceFile, Engine, Interrupt, InterruptKind};
+use lanemark_devices::xdma::status;
+use lanemark_devices::{DeviceFile, DmaLimits, Engine, Interrupt, InterruptKind};
 use lanemark_machine::{Completion, Verb};
 use lanemark_units::Ticks;
 use rustix::io::Errno;
 use std::cell::Cell;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -36,11 +40,30 @@ pub(super) struct Job {
     pub(super) bytes: u64,
 }
 
+/// Host memory of a run.
+pub(super) struct DmaMemory<'a> {
+    pub(super) window: &'a HostWindow<'a>,
+    /// Offset of the memory for descriptors in the window.
+    pub(super) list: u64,
+    /// Addresses of the memory for data: of the host, and of another device.
+    pub(super) data: [Range<u64>; 2],
+}
+
+/// Fails unless a transfer is within one part of the memory for data.
+#[inline]
+fn within(data: &[Range<u64>], job: Job) -> Result<(), Stuck> {
+    let end = job.iova.checked_add(job.bytes);
+    let holds = |data: &Range<u64>| data.start <= job.iova && end.is_some_and(|end| end <= data.end);
+    if data.iter().any(holds) { Ok(()) } else { Err(Stuck::Beyond(job.iova)) }
+}
+
 /// Why a transfer did not end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stuck {
     /// The register did not show the end in time.
     Register,
+    /// The word in host memory did not show the end in time.
+    WriteBack,
     /// The interrupt did not arrive in time.
     Interrupt,
     /// The sample took longer than its plan permits.
@@ -49,16 +72,39 @@ pub(super) enum Stuck {
     Interrupted,
     /// A system call failed.
     Os(Errno),
+    /// The transfer would be outside of the mapped memory; it was not started.
+    Beyond(u64),
+    /// The identifier at an offset has this value instead of the second one; nothing was stored.
+    Identifier { at: u64, found: u32, expected: u32 },
+    /// The engine ended with this status.
+    Failed { status: u32 },
+    /// The engine counts so many descriptors of so many as completed.
+    Count { completed: u32, of: u32 },
 }
 
 impl fmt::Display for Stuck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Stuck::Register => f.write_str("the register that shows the end of a transfer"),
+            Stuck::WriteBack => f.write_str("the word in host memory that shows the end of a transfer"),
             Stuck::Interrupt => f.write_str("the interrupt at the end of a transfer"),
             Stuck::Plan => f.write_str("the transfers of a sample"),
             Stuck::Interrupted => f.write_str("a transfer, until it was interrupted"),
             Stuck::Os(error) => write!(f, "a transfer: {error}"),
+            Stuck::Beyond(iova) => {
+                write!(f, "a transfer at {iova:#x}, which is outside of the mapped memory: not started")
+            }
+            Stuck::Identifier { at, found, expected } => write!(
+                f,
+                "the register at {at:#x} is {found:#010x}, and the layout of the device file has {expected:#010x} there, without the \
+                 version in its last byte: check descriptors.bar and descriptors.channel; an engine with streams has no addresses"
+            ),
+            Stuck::Failed { status } => {
+                write!(f, "the engine ended with status {status:#010x}: {}", status::in_words(*status))
+            }
+            Stuck::Count { completed, of } => {
+                write!(f, "the engine counts {completed} of {of} descriptors as completed")
+            }
         }
     }
 }
@@ -71,10 +117,20 @@ pub(super) struct Deadline<'a> {
     pub(super) end: u64,
 }
 
+/// How transfers are described and started.
+#[derive(Clone, Copy, Debug)]
+enum Mechanism {
+    /// By registers, one transfer at a time.
+    Registers(Engine),
+    /// By lists of descriptors in host memory.
+    Xdma(XdmaDriver),
+}
+
 /// The engine of an open device.
 #[derive(Debug)]
 pub(super) struct EngineDriver {
-    engine: Engine,
+    mechanism: Mechanism,
+    limits: DmaLimits,
     interrupt: Option<Interrupt>,
     registers: Registers,
     /// Vector of the engine, while it is enabled.
@@ -90,7 +146,7 @@ pub(super) struct EngineDriver {
 }
 
 impl EngineDriver {
-    /// Maps the registers of the engine of `file`, and changes none.
+    /// Maps the registers of the engine of `file`, and changes none; `None` if it describes none.
     ///
     /// # Errors
     /// [`VfioError`] of the BAR.
@@ -98,19 +154,26 @@ impl EngineDriver {
         device: &Arc<VfioDevice>,
         sysfs: &Device,
         file: &DeviceFile,
-        engine: Engine,
         timer: Timer,
-    ) -> Result<EngineDriver, VfioError> {
+    ) -> Result<Option<EngineDriver>, VfioError> {
+        let mechanism = match (file.engine, file.descriptors) {
+            (Some(engine), _) => Mechanism::Registers(engine),
+            (None, Some(engine)) => Mechanism::Xdma(XdmaDriver::new(engine)),
+            (None, None) => return Ok(None),
+        };
+        let Some(limits) = file.limits() else { return Ok(None) };
         let ends = || file.registers().map(|(_, at, width)| (at, at + u64::from(width)));
+        let bar = file.registers().map(|(bar, ..)| bar).next().unwrap_or(0);
         let from = ends().map(|(at, _)| at).min().unwrap_or(0);
         let to = ends().map(|(_, end)| end).max().unwrap_or(0);
-        let registers = Registers::open(device, sysfs, engine.bar, from, to)
+        let registers = Registers::open(device, sysfs, bar, from, to)
             .map_err(|error| VfioError::Unsupported { device: device.address(), because: error.to_string() })?;
-        let longest = timer.cycles(Ticks::whole_ns(u64::from(engine.longest_ms) * 1_000_000));
+        let longest = timer.cycles(Ticks::whole_ns(u64::from(limits.longest_ms) * 1_000_000));
         let (device, interrupt) = (Arc::clone(device), file.interrupt);
         let soon = timer.cycles(SOON);
-        Ok(EngineDriver {
-            engine,
+        Ok(Some(EngineDriver {
+            mechanism,
+            limits,
             interrupt,
             registers,
             vector: None,
@@ -119,25 +182,39 @@ impl EngineDriver {
             longest,
             soon,
             last: Cell::new(0),
-        })
+        }))
     }
 
-    pub(super) const fn engine(&self) -> &Engine {
-        &self.engine
+    pub(super) const fn limits(&self) -> &DmaLimits {
+        &self.limits
+    }
+
+    /// Bytes of host memory for descriptors, in whole pages.
+    pub(super) const fn list_bytes(&self) -> u64 {
+        match &self.mechanism {
+            Mechanism::Registers(_) => 0,
+            Mechanism::Xdma(xdma) => xdma.list_bytes(),
+        }
+    }
+
+    /// Section of the device file.
+    pub(super) const fn section(&self) -> &'static str {
+        match &self.mechanism {
+            Mechanism::Registers(_) => "engine",
+            Mechanism::Xdma(_) => "descriptors",
+        }
     }
 
     pub(super) const fn registers(&self) -> &Registers {
         &self.registers
     }
 
-    /// Whether it can send an interrupt at the end of a transfer.
-    pub(super) const fn interrupts(&self) -> bool {
-        self.interrupt.is_some() && self.engine.with_interrupt.is_some()
-    }
-
     /// Enables or disables the vector.
     pub(super) fn set_vector(&mut self, is_enabled: bool) -> Result<(), VfioError> {
         self.vector = None;
+        if let (Mechanism::Xdma(xdma), false) = (&self.mechanism, is_enabled) {
+            xdma.disable_interrupts(&self.registers);
+        }
         let Some(interrupt) = self.interrupt.filter(|_| is_enabled) else { return Ok(()) };
         let (index, kind) = match interrupt.kind {
             InterruptKind::Msi => (VFIO_PCI_MSI_IRQ_INDEX, "MSI"),
@@ -156,25 +233,80 @@ impl EngineDriver {
         Ok(())
     }
 
-    /// Fails unless the engine is idle.
+    /// Fails unless the engine is idle, and is the one that the device file describes.
     pub(super) fn check_idle(&self, deadline: &Deadline<'_>) -> Result<(), Stuck> {
-        let is_idle = self.poll(stamp_before(), deadline);
+        let is_idle = match &self.mechanism {
+            Mechanism::Registers(engine) => {
+                self.poll(stamp_before(), deadline, Stuck::Register, || self.is_done(engine))
+            }
+            Mechanism::Xdma(xdma) => {
+                xdma.check_identity(&self.registers)?;
+                xdma.stop(&self.registers).map_err(Stuck::Os)?;
+                self.poll(stamp_before(), deadline, Stuck::Register, || xdma.is_idle(&self.registers))
+            }
+        };
         self.clear_pace();
         is_idle
     }
 
+    /// Stops an engine that may still fetch descriptors.
+    pub(super) fn stop(&self) {
+        if let Mechanism::Xdma(xdma) = &self.mechanism {
+            // A device that does not respond fetches nothing either; otherwise its bus mastering is off.
+            let _ = xdma.stop(&self.registers);
+        }
+    }
+
+    /// Makes the device ready for interrupts at the end of transfers; its vector is enabled.
+    pub(super) fn route_interrupts(&self) -> Result<(), Stuck> {
+        let (Mechanism::Xdma(xdma), Some(interrupt)) = (&self.mechanism, self.interrupt) else { return Ok(()) };
+        xdma.route_interrupts(&self.registers, interrupt.vector)
+    }
+
     /// Starts a transfer and waits for its end.
     #[inline]
-    pub(super) fn transfer(&self, job: Job, by: Completion, deadline: &Deadline<'_>) -> Result<(), Stuck> {
-        let begun = stamp_before();
-        self.start(job, by == Completion::Interrupt).map_err(Stuck::Os)?;
-        if by == Completion::Interrupt { self.await_interrupt(begun, deadline) } else { self.poll(begun, deadline) }
+    pub(super) fn transfer(
+        &self,
+        job: Job,
+        by: Completion,
+        deadline: &Deadline<'_>,
+        memory: &DmaMemory<'_>,
+    ) -> Result<(), Stuck> {
+        within(&memory.data, job)?;
+        let (begun, with_interrupt) = (stamp_before(), by == Completion::Interrupt);
+        match &self.mechanism {
+            Mechanism::Registers(engine) => {
+                self.start(engine, job, with_interrupt).map_err(Stuck::Os)?;
+                if with_interrupt {
+                    self.await_interrupt(begun, deadline)?;
+                    return self.acknowledge().map_err(Stuck::Os);
+                }
+                self.poll(begun, deadline, Stuck::Register, || self.is_done(engine))
+            }
+            Mechanism::Xdma(xdma) => {
+                let list = xdma.start(&self.registers, job, with_interrupt, memory)?;
+                let awaited = if with_interrupt {
+                    self.await_interrupt(begun, deadline)
+                } else {
+                    self.poll(begun, deadline, xdma.late(), || xdma.is_done(&self.registers, job, list, memory))
+                };
+                // The status of an engine that is stuck may say why.
+                xdma.end(&self.registers, job, (list, with_interrupt), awaited)
+            }
+        }
+    }
+
+    /// Whether the register shows the end.
+    #[inline]
+    fn is_done(&self, engine: &Engine) -> Result<bool, Stuck> {
+        let found = self.registers.load(engine.done, engine.register_bytes).map_err(Stuck::Os)?;
+        Ok(found & engine.done_mask == engine.done_value)
     }
 
     /// Writes the addresses, the number of bytes and the command.
     #[inline]
-    fn start(&self, job: Job, with_interrupt: bool) -> Result<(), Errno> {
-        let (engine, registers) = (&self.engine, &self.registers);
+    fn start(&self, engine: &Engine, job: Job, with_interrupt: bool) -> Result<(), Errno> {
+        let registers = &self.registers;
         let width = engine.register_bytes;
         let own = engine.memory_start;
         let (source, destination, command) = match job.verb {
@@ -194,20 +326,25 @@ impl EngineDriver {
         registers.store(engine.command, width, command | interrupt)
     }
 
-    /// Polls the register that shows the end.
+    /// Polls until `is_done`; `late` says what did not show the end in time.
     ///
     /// Polling a slow engine without a pause would take the core from others, and its samples would count as disturbed. So
     /// a transfer longer than a millisecond is polled with pauses: its time is at most a sixteenth too long.
     #[inline]
-    fn poll(&self, begun: u64, deadline: &Deadline<'_>) -> Result<(), Stuck> {
-        let Engine { done, register_bytes, done_mask, done_value, .. } = self.engine;
+    fn poll(
+        &self,
+        begun: u64,
+        deadline: &Deadline<'_>,
+        late: Stuck,
+        is_done: impl Fn() -> Result<bool, Stuck>,
+    ) -> Result<(), Stuck> {
         let expected = self.last.get();
         if expected > self.soon {
             self.pause_until(begun.saturating_add(expected - expected / 8), deadline)?;
         }
         loop {
             for _ in 0..POLLS {
-                if self.registers.load(done, register_bytes).map_err(Stuck::Os)? & done_mask == done_value {
+                if is_done()? {
                     self.last.set(stamp_before().saturating_sub(begun));
                     return Ok(());
                 }
@@ -216,7 +353,7 @@ impl EngineDriver {
             let now = stamp_before();
             let elapsed = now.saturating_sub(begun);
             if elapsed > self.longest {
-                return Err(Stuck::Register);
+                return Err(late);
             }
             deadline.check(now)?;
             if elapsed > self.soon {
@@ -241,13 +378,13 @@ impl EngineDriver {
         self.last.set(0);
     }
 
-    /// Waits for the interrupt, and acknowledges it.
+    /// Waits for the interrupt.
     #[inline]
     fn await_interrupt(&self, begun: u64, deadline: &Deadline<'_>) -> Result<(), Stuck> {
         let Some(vector) = &self.vector else { return Err(Stuck::Interrupt) };
         loop {
             match vector.wait(LOOK_MS) {
-                Ok(true) => break,
+                Ok(true) => return Ok(()),
                 Ok(false) | Err(Errno::INTR) => {}
                 Err(error) => return Err(Stuck::Os(error)),
             }
@@ -257,7 +394,6 @@ impl EngineDriver {
             }
             deadline.check(now)?;
         }
-        self.acknowledge().map_err(Stuck::Os)
     }
 
     /// Stores the pending reasons, or that of a transfer, to the register that ends the interrupt.
@@ -277,5 +413,21 @@ impl Deadline<'_> {
             return Err(Stuck::Interrupted);
         }
         if now > self.end { Err(Stuck::Plan) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transfer_is_within_the_memory_of_the_host_or_of_the_peer_up_to_its_last_byte() {
+        let data = [0x20_0000..0x20_1000, 0x40_0000..0x40_0100];
+        let of = |iova, bytes| within(&data, Job { verb: Verb::Store, iova, bytes });
+        assert_eq!((of(0x20_0000, 0x1000), of(0x40_0000, 0x100)), (Ok(()), Ok(())));
+        for (iova, bytes) in [(0x20_0000, 0x1001), (0x20_0001, 0x1000), (0x1f_ffff, 2), (0x40_00ff, 2), (u64::MAX, 2)] {
+            assert_eq!(of(iova, bytes), Err(Stuck::Beyond(iova)));
+        }
+        assert_eq!(within(&[0..0, 0..0], Job { verb: Verb::Load, iova: 0, bytes: 1 }), Err(Stuck::Beyond(0)));
     }
 }

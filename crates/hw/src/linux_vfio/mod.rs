@@ -24,6 +24,7 @@
 //! | `machine` | [`VfioMachine`] |
 //! | `dma_plan`, `transfers` | plans with DMA: what an engine can do, and its run |
 //! | `engine`, `registers` | the engine of a device file, and accesses to its registers |
+//! | `xdma` | an engine with descriptors in host memory, of the layout `xdma` |
 //! | `drive` | reads of an NVMe drive, by [`nvme`](crate::nvme) |
 //! | `unmapped` | a read of a drive to memory that was unmapped just before |
 //! | `peer` | [`PeerRange`]: memory of another device, mapped for a device |
@@ -68,6 +69,8 @@ mod transfers;
 mod unmapped;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 mod unsupported;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod xdma;
 
 pub use container::{Container, IommuProperties, IovaSpan, Joined};
 pub use device::{DRIVER, VfioDevice};
