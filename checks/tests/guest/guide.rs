@@ -2,12 +2,12 @@
 
 use crate::guest::Guest;
 use crate::storage::with_decoding_off;
-use crate::{shared, xdma_card};
+use crate::{descriptors, shared, xdma_card};
 use lanemark_checks::page::{Block, Page};
 use lanemark_checks::shown::missing;
 
 pub fn card_commands_print_the_shown_output() {
-    let is_other = |block: &Block| block.has("module") || block.has("xdma");
+    let is_other = |block: &Block| ["module", "xdma", "descriptors"].iter().any(|other| block.has(other));
     on_an_unused_card(|block| block.has("guest") && !is_other(block));
 }
 
@@ -18,6 +18,11 @@ pub fn commands_with_our_module_print_the_shown_output() {
 pub fn commands_with_amds_driver_print_the_shown_output() {
     let mut guest = xdma_card::shared();
     print_the_shown_output(|block| block.has("guest") && block.has("xdma"), |run| run(&mut guest));
+}
+
+pub fn commands_for_an_engine_with_descriptors_print_the_shown_output() {
+    let (mut guest, _twin) = descriptors::shared();
+    print_the_shown_output(|block| block.has("guest") && block.has("descriptors"), |run| run(&mut guest));
 }
 
 /// On a card like a reader's.
