@@ -24,6 +24,7 @@
 //! | `machine` | [`VfioMachine`] |
 //! | `dma_plan`, `transfers` | plans with DMA: what an engine can do, and its run |
 //! | `engine`, `registers` | the engine of a device file, and accesses to its registers |
+//! | `job` | one transfer of an engine, and why it did not end |
 //! | `xdma` | an engine with descriptors in host memory, of the layout `xdma` |
 //! | `drive` | reads of an NVMe drive, by [`nvme`](crate::nvme) |
 //! | `unmapped` | a read of a drive to memory that was unmapped just before |
@@ -55,6 +56,8 @@ mod host_window;
 mod interrupt;
 mod ioctl;
 mod iommu;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod job;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod machine;
 mod options;

@@ -2,9 +2,10 @@
 
 use super::device::BusMaster;
 use super::dma_plan::DmaPlan;
-use super::engine::{Deadline, DmaMemory, EngineDriver, Job, Stuck};
+use super::engine::{Deadline, EngineDriver};
 use super::faults::FaultLog;
 use super::host_window::HostWindow;
+use super::job::{DmaMemory, Job, Stuck};
 use super::peer::Peer;
 use super::{Container, VfioInterrupt};
 use crate::host_pages::{HostPages, changed_beside, fill, filled};

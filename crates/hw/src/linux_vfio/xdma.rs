@@ -6,7 +6,7 @@
 //!
 //! Source: AMD, PG195. Verified on: the emulated card of `checks/tests/guest/xdma_twin`. Not yet verified on a real card.
 
-use super::engine::{DmaMemory, Job, Stuck};
+use super::job::{DmaMemory, Job, Stuck};
 use super::registers::Registers;
 use lanemark_devices::xdma::{
     CHANNELS, Channel, DESCRIPTOR_BYTES, Direction, IDENTIFIER_MASK, List, control, irq, status, write_back,
