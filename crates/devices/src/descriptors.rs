@@ -7,17 +7,17 @@ use lanemark_units::format_size;
 /// Addresses, memory and lengths of an engine's transfers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DmaLimits {
-    /// Width of the addresses of host memory.
+    /// Width of the addresses of host memory, in bits.
     pub address_bits: u32,
     /// First address of the device's own memory, as the engine uses it.
     pub memory_start: u64,
-    /// Length of that memory.
+    /// Length of the device's own memory.
     pub memory_bytes: u64,
-    /// Largest transfer.
+    /// Largest transfer, in bytes.
     pub most_bytes: u64,
-    /// Alignment of addresses and lengths.
+    /// Alignment of addresses and lengths, in bytes.
     pub alignment_bytes: u64,
-    /// Longest time of a transfer.
+    /// Longest time of a transfer, in ms.
     pub longest_ms: u32,
 }
 
@@ -48,7 +48,7 @@ pub struct DescriptorEngine {
     pub channel: u8,
     /// Place that a core polls for the end of a list.
     pub polled: Polled,
-    /// Largest transfer of one descriptor.
+    /// Largest transfer of one descriptor, in bytes.
     pub descriptor_bytes: u64,
     /// Addresses, memory and lengths of its transfers.
     pub limits: DmaLimits,

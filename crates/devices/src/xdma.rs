@@ -98,7 +98,7 @@ pub mod irq {
     pub const IDENTIFIER: u64 = 0x2000;
     /// Channel Interrupt Enable Mask: a store sets the bits that are 1.
     pub const ENABLE: u64 = 0x2014;
-    /// The same: a store clears the bits that are 1.
+    /// Channel Interrupt Enable Mask: a store clears the bits that are 1.
     pub const DISABLE: u64 = 0x2018;
     /// Channel Vector Number: 8 bits for each of 4 channels.
     pub const VECTOR: u64 = 0x20a0;
