@@ -17,7 +17,7 @@ pub(super) struct DmaPlan {
     pub(super) transfer: Transfer,
     /// Method by which the core sees the end of each transfer.
     pub(super) completion: Completion,
-    /// The same of transfers that are not timed: no interrupt.
+    /// Method by which the core sees the end of a transfer that is not timed; never an interrupt.
     pub(super) polled: Completion,
 }
 

@@ -51,6 +51,8 @@ pub(super) struct EngineDriver {
     limits: DmaLimits,
     interrupt: Option<Interrupt>,
     registers: Registers,
+    /// Whether the registers are those of the device file: nothing is stored to them before.
+    is_identified: Cell<bool>,
     /// Vector of the engine, while it is enabled.
     vector: Option<VfioInterrupt>,
     device: Arc<VfioDevice>,
@@ -94,6 +96,7 @@ impl EngineDriver {
             limits,
             interrupt,
             registers,
+            is_identified: Cell::new(false),
             vector: None,
             device,
             timer,
@@ -130,7 +133,7 @@ impl EngineDriver {
     /// Enables or disables the vector.
     pub(super) fn set_vector(&mut self, is_enabled: bool) -> Result<(), VfioError> {
         self.vector = None;
-        if let (Mechanism::Xdma(xdma), false) = (&self.mechanism, is_enabled) {
+        if let (Mechanism::Xdma(xdma), false, true) = (&self.mechanism, is_enabled, self.is_identified.get()) {
             xdma.disable_interrupts(&self.registers);
         }
         let Some(interrupt) = self.interrupt.filter(|_| is_enabled) else { return Ok(()) };
@@ -151,14 +154,23 @@ impl EngineDriver {
         Ok(())
     }
 
-    /// Fails unless the engine is idle, and is the one that the device file describes.
+    /// Fails unless the registers are those of the layout of the device file, if it names one. Stores nothing.
+    pub(super) fn check_identity(&self) -> Result<(), Stuck> {
+        self.is_identified.set(false);
+        if let Mechanism::Xdma(xdma) = &self.mechanism {
+            xdma.check_identity(&self.registers)?;
+        }
+        self.is_identified.set(true);
+        Ok(())
+    }
+
+    /// Fails unless the engine is idle. Its identity was checked.
     pub(super) fn check_idle(&self, deadline: &Deadline<'_>) -> Result<(), Stuck> {
         let is_idle = match &self.mechanism {
             Mechanism::Registers(engine) => {
                 self.poll(stamp_before(), deadline, Stuck::Register, || self.is_done(engine))
             }
             Mechanism::Xdma(xdma) => {
-                xdma.check_identity(&self.registers)?;
                 xdma.stop(&self.registers).map_err(Stuck::Os)?;
                 self.poll(stamp_before(), deadline, Stuck::Register, || xdma.is_idle(&self.registers))
             }
@@ -169,7 +181,7 @@ impl EngineDriver {
 
     /// Stops an engine that may still fetch descriptors.
     pub(super) fn stop(&self) {
-        if let Mechanism::Xdma(xdma) = &self.mechanism {
+        if let (Mechanism::Xdma(xdma), true) = (&self.mechanism, self.is_identified.get()) {
             // A device that does not respond fetches nothing either; otherwise its bus mastering is off.
             let _ = xdma.stop(&self.registers);
         }
@@ -209,7 +221,7 @@ impl EngineDriver {
                     self.poll(begun, deadline, xdma.late(), || xdma.is_done(&self.registers, job, list, memory))
                 };
                 // The status of an engine that is stuck may say why.
-                xdma.end(&self.registers, job, (list, with_interrupt), awaited)
+                xdma.end(&self.registers, job, (list, with_interrupt), memory, awaited)
             }
         }
     }

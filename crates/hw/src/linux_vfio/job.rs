@@ -14,11 +14,13 @@ pub(super) struct Job {
     pub(super) verb: Verb,
     /// Address of the host memory.
     pub(super) iova: u64,
+    /// Length in bytes.
     pub(super) bytes: u64,
 }
 
 /// Host memory of a run.
 pub(super) struct DmaMemory<'a> {
+    /// The mapped memory.
     pub(super) window: &'a HostWindow<'a>,
     /// Offset of the memory for descriptors in the window.
     pub(super) list: u64,
@@ -51,11 +53,11 @@ pub(super) enum Stuck {
     Os(Errno),
     /// The transfer would be outside of the mapped memory; it was not started.
     Beyond(u64),
-    /// The identifier at an offset has this value instead of the second one; nothing was stored.
+    /// The identifier register at offset `at` has the value `found` instead of `expected`; nothing was stored.
     Identifier { at: u64, found: u32, expected: u32 },
     /// The engine ended with this status.
     Failed { status: u32 },
-    /// The engine counts so many descriptors of so many as completed.
+    /// The engine counts `completed` descriptors of a list of `of` as completed.
     Count { completed: u32, of: u32 },
 }
 
@@ -73,8 +75,8 @@ impl fmt::Display for Stuck {
             }
             Stuck::Identifier { at, found, expected } => write!(
                 f,
-                "the register at {at:#x} is {found:#010x}, and the layout of the device file has {expected:#010x} there, without the \
-                 version in its last byte: check descriptors.bar and descriptors.channel; an engine with streams has no addresses"
+                "the register at {at:#x} is {found:#010x}, and the identifier of the layout xdma is {expected:#010x} (its last byte, \
+                 the version, is not compared): check descriptors.bar and descriptors.channel; AXI4-Stream channels are not supported"
             ),
             Stuck::Failed { status } => {
                 write!(f, "the engine ended with status {status:#010x}: {}", status::in_words(*status))

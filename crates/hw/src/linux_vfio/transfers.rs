@@ -180,6 +180,7 @@ impl Bench<'_> {
         samples: &mut Samples,
     ) -> Result<Option<Vec<u8>>, MachineError> {
         let Transfer { verb, bytes, .. } = asked.transfer;
+        self.driver.check_identity().map_err(|stuck| self.stuck(stuck, plan.timeout))?;
         let vector = self.driver.set_vector(asked.completion == Completion::Interrupt);
         vector.map_err(|error| self.device_error(error.to_string()))?;
         let master = BusMaster::enable(Arc::clone(self.container.device()));

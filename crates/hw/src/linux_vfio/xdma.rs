@@ -176,6 +176,12 @@ impl XdmaDriver {
         store(registers, channel.control, control::RUN | status::LOGGED | write_back)
     }
 
+    /// The word in host memory that the engine writes at the end; 0 before.
+    #[inline]
+    fn written_back(&self, memory: &DmaMemory<'_>) -> u32 {
+        memory.window.load_word(memory.list + self.descriptors_bytes()) as u32
+    }
+
     /// Whether the polled place shows the end of a list with `count` descriptors, or an error.
     #[inline]
     pub(super) fn is_done(
@@ -187,7 +193,7 @@ impl XdmaDriver {
     ) -> Result<bool, Stuck> {
         match self.engine.polled {
             Polled::WriteBack => {
-                let word = memory.window.load_word(memory.list + self.descriptors_bytes()) as u32;
+                let word = self.written_back(memory);
                 Ok(word & write_back::ERROR != 0 || word & write_back::COUNT >= count)
             }
             Polled::Status => {
@@ -197,25 +203,30 @@ impl XdmaDriver {
         }
     }
 
-    /// Clears Status and Run after a list of `count` descriptors, whose number the word in host memory shows if it was polled;
-    /// fails unless the engine has completed all of them without an
-    /// error. An engine that ended with an error fails with that, also if it is late.
+    /// Clears Status and Run after a list of `count` descriptors. Fails unless the engine has completed all of them without an
+    /// error. The completed count is that of the word in host memory if it was polled, else that of the register.
+    ///
+    /// An engine that ended with an error fails with that, also if it is late.
     #[inline]
     pub(super) fn end(
         &self,
         registers: &Registers,
         job: Job,
         (count, with_interrupt): (u32, bool),
+        memory: &DmaMemory<'_>,
         awaited: Result<(), Stuck>,
     ) -> Result<(), Stuck> {
         let channel = self.channel(job.verb);
         let found = load(registers, channel.status_clearing).map_err(Stuck::Os)?;
-        let is_counted = self.engine.polled == Polled::WriteBack && !with_interrupt;
-        let completed = if is_counted { Ok(count) } else { load(registers, channel.completed) };
-        let completed = completed.map_err(Stuck::Os)?;
+        let (completed, is_failed) = if self.engine.polled == Polled::WriteBack && !with_interrupt {
+            let word = self.written_back(memory);
+            (word & write_back::COUNT, word & write_back::ERROR != 0)
+        } else {
+            (load(registers, channel.completed).map_err(Stuck::Os)?, false)
+        };
         store(registers, channel.control, 0).map_err(Stuck::Os)?;
         // All ones are those of a device that has vanished.
-        if found & status::ERRORS != 0 && found != u32::MAX {
+        if is_failed || found & status::ERRORS != 0 && found != u32::MAX {
             return Err(Stuck::Failed { status: found });
         }
         awaited?;
