@@ -44,7 +44,7 @@ pub enum Fault {
     NeedsAlignment,
     /// The magic number is never recognised.
     SeesNoMagic,
-    /// The first descriptor of a list is all that is done, and counts as all.
+    /// Only the first descriptor of a list is done and counted.
     StopsEarly,
     /// The channels have streams.
     Streams,
