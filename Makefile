@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 export LANEMARK_LIVE ?= 1
 
 .DEFAULT_GOAL := build
-.PHONY: help wasm build install-c conform test test-qemu test-runtimes test-rtl prove synthesise rtl-platform test-python test-long test-browser test-ssh runtimes ptxas lint bench reproduce dependencies schemas corpus picture fuzz mutants structures
+.PHONY: help wasm build install-c conform test test-qemu test-iommufd test-runtimes test-rtl prove synthesise rtl-platform test-python test-long test-browser test-ssh runtimes ptxas lint bench reproduce dependencies schemas corpus picture fuzz mutants structures
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -46,6 +46,19 @@ test-qemu: ## run the tests on a real kernel with emulated cards; unpacked into 
 	fi; \
 	LANEMARK_SKIPPED_QEMU="$$skipped" LANEMARK_SKIPPED_KMOD="$$no_module" \
 		$(CARGO) test --locked --workspace --test guest
+
+# The usual kernel's package also has the programs of the guest.
+test-iommufd: ## run the tests of VFIO on kernels with iommufd, which it builds; takes ten minutes of a processor the first time
+	@status=0; skipped=; { checks/guest/fetch && checks/guest/kernel; } || status=$$?; \
+	if [ $$status -eq 77 ] && [ -z "$$LANEMARK_REQUIRE_IOMMUFD" ]; then \
+		skipped="a kernel with iommufd, for the reason before the tests"; \
+	elif [ $$status -ne 0 ]; then \
+		exit $$status; \
+	fi; \
+	for kernel in guest-kernel-iommufd guest-kernel-iommufd-groups; do \
+		LANEMARK_GUEST_KERNEL=$$kernel LANEMARK_SKIPPED_IOMMUFD="$$skipped" \
+			$(CARGO) test --locked --workspace --test guest || exit $$?; \
+	done
 
 DUT ?= duts/host.toml
 conform: ## test a backend on a device that DUT=FILE names (see duts/), whose named bytes are overwritten, and print a report

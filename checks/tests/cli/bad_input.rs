@@ -27,7 +27,10 @@ fn wrong_arguments_are_refused() {
         &[&drive[..], &["--nvme-queues", "CMB"]].concat(),
         &["is not a place of the submission queue", "host, cmb"],
     );
-    for option in [["--nvme-queues", "host"], ["--nvme-data", "sgl"], ["--nvme-completions", "interrupt"]] {
+    refused(&folder, &[&drive[..], &["--vfio", "groups"]].concat(), &["an interface of VFIO", "container, iommufd"]);
+    for option in
+        [["--vfio", "iommufd"], ["--nvme-queues", "host"], ["--nvme-data", "sgl"], ["--nvme-completions", "interrupt"]]
+    {
         refused(&folder, &[&drive[..], &option].concat(), &[option[0], "applies to cards only"]);
     }
     refused(&folder, &["fit"], &["PAPER"]);

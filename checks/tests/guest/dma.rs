@@ -1,6 +1,6 @@
 //! DMA by the engine of a device, through VFIO and the IOMMU of the guest.
 
-use crate::guest::{Guest, Guests, Hardware, KERNEL, Lent};
+use crate::guest::{Guest, Guests, Hardware, Lent, usual_kernel};
 use lanemark_checks::{lanemark, root};
 use serde_json::{Value, json};
 use std::fs;
@@ -43,7 +43,7 @@ const DEVICES: &[&str] = &[
 ];
 
 /// The first edu.
-const EDU: &str = "0000:00:05.0";
+pub const EDU: &str = "0000:00:05.0";
 
 /// Its device file.
 const EDU_FILE: &str = "devices/edu.toml";
@@ -51,7 +51,7 @@ const EDU_FILE: &str = "devices/edu.toml";
 /// A guest that the tests of DMA share.
 pub fn shared() -> Lent<'static> {
     static GUESTS: Guests = Guests::new(|| {
-        let hardware = Hardware { packages: KERNEL, devices: DEVICES, kernel: "" };
+        let hardware = Hardware { packages: usual_kernel(), devices: DEVICES, kernel: "" };
         Guest::boot(&hardware, &[lanemark()], |folder| {
             for file in ["storage", "below", "beside"] {
                 fs::write(folder.join(file), vec![0xa7; 1 << 20]).unwrap();

@@ -1,6 +1,6 @@
 //! An NVMe drive behind VFIO: reads by its own queues, compared with the image behind it.
 
-use crate::guest::{Guest, Guests, Hardware, KERNEL, Lent};
+use crate::guest::{Guest, Guests, Hardware, Lent, usual_kernel};
 use lanemark_checks::lanemark;
 use serde_json::{Value, json};
 use std::fs;
@@ -42,7 +42,7 @@ const SMALL_IMAGE: usize = 2 << 20;
 /// A guest that the tests of drives share.
 fn shared() -> Lent<'static> {
     static GUESTS: Guests = Guests::new(|| {
-        let hardware = Hardware { packages: KERNEL, devices: DEVICES, kernel: "" };
+        let hardware = Hardware { packages: usual_kernel(), devices: DEVICES, kernel: "" };
         let programs = [lanemark(), Path::new(env!("CARGO_BIN_EXE_read-drive"))];
         Guest::boot(&hardware, &programs, |folder| {
             fs::write(folder.join("image"), image(IMAGE)).unwrap();

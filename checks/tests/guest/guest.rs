@@ -45,10 +45,25 @@ wait $emulator
 pub const KERNEL: &str = "guest-kernel";
 /// Linux 6.12, which has a driver of virtio-iommu.
 pub const KERNEL_WITH_VIRTIO_IOMMU: &str = "guest-kernel-virtio";
+/// The kernel with iommufd and without groups, which `checks/guest/kernel` builds.
+pub const KERNEL_WITH_IOMMUFD: &str = "guest-kernel-iommufd";
+/// The kernel with both.
+pub const KERNEL_WITH_BOTH: &str = "guest-kernel-iommufd-groups";
+
+/// The kernel of guests that need no certain one: [`KERNEL`], or the one that `LANEMARK_GUEST_KERNEL` names, so that the same
+/// tests run on another one.
+pub fn usual_kernel() -> &'static str {
+    match std::env::var("LANEMARK_GUEST_KERNEL").as_deref().unwrap_or("") {
+        "" => KERNEL,
+        KERNEL_WITH_IOMMUFD => KERNEL_WITH_IOMMUFD,
+        KERNEL_WITH_BOTH => KERNEL_WITH_BOTH,
+        other => panic!("LANEMARK_GUEST_KERNEL={other}: it is none of {KERNEL_WITH_IOMMUFD}, {KERNEL_WITH_BOTH}"),
+    }
+}
 
 /// Configuration of a guest.
 pub struct Hardware<'a> {
-    /// Folder of the kernel below `.tools`: [`KERNEL`] or [`KERNEL_WITH_VIRTIO_IOMMU`].
+    /// Folder of the kernel below `.tools`.
     pub packages: &'a str,
     /// Arguments of the emulator, such as `-device` and `-object`; `{folder}` is the folder of backing files.
     pub devices: &'a [&'a str],
@@ -324,7 +339,8 @@ fn qemu() -> Vec<PathBuf> {
 
 fn kernel(packages: &str) -> PathBuf {
     let boot = tools().join(packages).join("root/boot");
-    let files = fs::read_dir(&boot).unwrap_or_else(|error| panic!("{}: {error}; run make test-qemu", boot.display()));
+    let files = fs::read_dir(&boot)
+        .unwrap_or_else(|error| panic!("{}: {error}; run make test-qemu or make test-iommufd", boot.display()));
     let mut kernels = files.map(|file| file.unwrap().path());
     kernels.find(|path| path.file_name().unwrap().to_string_lossy().starts_with("vmlinuz-")).unwrap()
 }

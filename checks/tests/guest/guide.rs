@@ -7,7 +7,8 @@ use lanemark_checks::page::{Block, Page};
 use lanemark_checks::shown::missing;
 
 pub fn card_commands_print_the_shown_output() {
-    let is_other = |block: &Block| ["module", "xdma", "descriptors"].iter().any(|other| block.has(other));
+    let kinds = ["module", "xdma", "iommufd", "descriptors"];
+    let is_other = |block: &Block| kinds.iter().any(|kind| block.has(kind));
     on_an_unused_card(|block| block.has("guest") && !is_other(block));
 }
 
@@ -18,6 +19,10 @@ pub fn commands_with_our_module_print_the_shown_output() {
 pub fn commands_with_amds_driver_print_the_shown_output() {
     let mut guest = xdma_card::shared();
     print_the_shown_output(|block| block.has("guest") && block.has("xdma"), |run| run(&mut guest));
+}
+
+pub fn commands_with_iommufd_print_the_shown_output() {
+    on_an_unused_card(|block| block.has("guest") && block.has("iommufd"));
 }
 
 pub fn commands_for_an_engine_with_descriptors_print_the_shown_output() {

@@ -1,7 +1,7 @@
 //! Other IOMMUs than VT-d with caching mode, which the other tests have.
 
 use crate::drive::blocked_after_unmapping;
-use crate::guest::{Guest, Guests, Hardware, KERNEL_WITH_VIRTIO_IOMMU, Lent};
+use crate::guest::{Guest, Guests, Hardware, KERNEL, KERNEL_WITH_VIRTIO_IOMMU, Lent, usual_kernel};
 use lanemark_checks::lanemark;
 use serde_json::Value;
 use std::fs;
@@ -33,7 +33,8 @@ const UNSAFE_INTERRUPTS: &str = "/sys/module/vfio_iommu_type1/parameters/allow_u
 
 fn boot(iommu: &str) -> Guest {
     let devices: Vec<&str> = DEVICES.into_iter().chain([iommu]).collect();
-    let hardware = Hardware { packages: KERNEL_WITH_VIRTIO_IOMMU, devices: &devices, kernel: "" };
+    let packages = if usual_kernel() == KERNEL { KERNEL_WITH_VIRTIO_IOMMU } else { usual_kernel() };
+    let hardware = Hardware { packages, devices: &devices, kernel: "" };
     let programs = [lanemark(), Path::new(env!("CARGO_BIN_EXE_read-drive"))];
     Guest::boot(&hardware, &programs, |folder| fs::write(folder.join("medium"), vec![0xa7; 1 << 20]).unwrap())
 }

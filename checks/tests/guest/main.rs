@@ -1,7 +1,8 @@
 //! Accesses to cards on a real kernel with PCI devices.
 //!
 //! `make test-qemu` runs these tests: a Debian kernel in an emulator, with emulated devices. If it cannot fetch the emulator,
-//! it sets `LANEMARK_SKIPPED_QEMU` to the reason, and they are counted as ignored. No test measures speed, because an emulator
+//! it sets `LANEMARK_SKIPPED_QEMU` to the reason, and they are counted as ignored. `make test-iommufd` runs those of VFIO on
+//! kernels that are built for it (`LANEMARK_GUEST_KERNEL`). No test measures speed, because an emulator
 //! has no caches, write combining or links.
 
 mod bench;
@@ -15,6 +16,7 @@ mod guest;
 mod guide;
 mod host;
 mod initramfs;
+mod iommufd;
 mod iommus;
 mod kernel_drive;
 mod lockdown;
@@ -28,8 +30,8 @@ mod vfio;
 mod xdma_card;
 mod xdma_twin;
 
-use guest::{Guest, Guests, Hardware, KERNEL, Lent};
-use lanemark_checks::trials::{Available, run};
+use guest::{Guest, Guests, Hardware, KERNEL_WITH_BOTH, KERNEL_WITH_IOMMUFD, Lent, usual_kernel};
+use lanemark_checks::trials::{Available, Trial, run};
 use lanemark_checks::{compile_c_example, lanemark, library, trials};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,6 +40,12 @@ use std::sync::OnceLock;
 
 fn main() -> ExitCode {
     let kernel = Available::unless("LANEMARK_SKIPPED_QEMU");
+    let built = kernel.and(&Available::unless("LANEMARK_SKIPPED_IOMMUFD"));
+    match usual_kernel() {
+        KERNEL_WITH_IOMMUFD => return run(of_iommufd(&built)),
+        KERNEL_WITH_BOTH => return run(of_both(&built)),
+        _ => {}
+    }
     let tests = trials!(
         kernel;
         bench::a_dry_run_prints_all_accesses_and_performs_none,
@@ -161,6 +169,64 @@ fn main() -> ExitCode {
     run(tests.into_iter().chain(of_module).collect())
 }
 
+/// The tests of VFIO on a kernel with iommufd alone.
+fn of_iommufd(kernel: &Available) -> Vec<Trial> {
+    let tests = trials!(
+        kernel;
+        iommufd::a_kernel_without_groups_is_used_by_iommufd_and_the_record_says_so,
+        iommufd::containers_are_refused_where_the_kernel_has_none,
+        iommufd::memory_of_another_card_is_refused_with_the_interface_that_maps_it,
+        iommufd::without_interrupt_remapping_the_setting_of_iommufd_is_named,
+        guide::commands_with_iommufd_print_the_shown_output,
+        dma::the_engine_of_a_device_answers_questions_about_dma,
+        dma::pages_of_4_kib_and_of_2_mib_are_mapped_by_the_iommu,
+        dma::a_dry_run_lists_binds_registers_and_pages_and_changes_nothing,
+        dma::blocked_dma_is_an_error_with_the_report_of_the_kernel,
+        dma::an_interrupt_that_never_comes_is_a_timeout_with_its_name,
+        dma::a_wrong_device_file_is_refused_before_the_card_is_bound,
+        dma::the_driver_is_restored_after_a_signal_and_listed_after_a_kill,
+        dma::removing_a_card_behind_vfio_ends_its_run,
+        dma::loads_and_stores_go_through_vfio_to_a_bound_card,
+        drive::reads_of_every_size_and_depth_return_the_bytes_of_the_image,
+        drive::a_read_beyond_the_end_is_refused_by_the_drive_with_its_status,
+        drive::a_drive_answers_questions_about_dma_writes_and_names_the_rest,
+        drive::queue_depths_are_outstanding_transfers,
+        drive::blocks_of_4_kib_and_a_small_namespace_limit_the_sizes,
+        drive::a_drive_without_a_namespace_says_so_and_maps_memory,
+        drive::a_drive_that_cannot_be_identified_maps_memory_and_says_why_it_is_not_read,
+        drive::a_dry_run_lists_the_commands_of_a_drive_and_changes_nothing,
+        drive::a_controller_memory_buffer_answers_questions_about_loads_and_stores,
+        drive::queues_in_a_controller_memory_buffer_read_the_same_bytes,
+        drive::who_moves_a_command_is_answered_in_both_ways_side_by_side,
+        drive::queues_in_a_controller_memory_buffer_need_one,
+        drive::data_described_by_sgls_are_the_bytes_of_the_image,
+        drive::completions_by_interrupt_answer_the_same_questions_and_the_latency_of_interrupts,
+        drive::a_read_to_memory_that_was_just_unmapped_is_blocked_and_reported_with_address_and_direction,
+        drive::a_signal_ends_the_reads_of_a_drive_and_restores_its_driver,
+        driver::a_drive_is_bound_to_vfio_and_back_to_its_driver,
+        iommus::vt_d_without_caching_mode_answers_the_same_questions,
+        vfio::mappings_by_the_real_iommu_are_timed_with_every_strategy,
+        vfio::a_card_behind_vfio_keeps_every_promise,
+        vfio::a_drive_bound_for_a_run_has_its_driver_back_also_after_an_error,
+        vfio::a_card_with_another_driver_is_not_opened_through_vfio,
+        vfio::a_second_process_is_refused_until_the_first_is_killed,
+    );
+    tests.into()
+}
+
+/// The tests of the choice between both interfaces, on a kernel with both.
+fn of_both(kernel: &Available) -> Vec<Trial> {
+    let tests = trials!(
+        kernel;
+        iommufd::iommufd_is_preferred_and_a_container_is_used_if_it_is_named,
+        iommufd::a_device_that_is_open_by_one_interface_is_refused_by_the_other,
+        peers::a_card_writes_and_reads_the_memory_of_another_one_and_nothing_beside_it,
+        peers::cards_below_a_switch_and_functions_of_one_group_move_data_between_them,
+        peers::a_dry_run_of_transfers_between_cards_changes_nothing,
+    );
+    tests.into()
+}
+
 /// Initial byte of the storage card.
 const BEFORE: u8 = 0xa7;
 /// Size of the storage card in bytes.
@@ -202,10 +268,11 @@ fn shared() -> Lent<'static> {
 }
 
 fn boot(kernel: &str) -> Guest {
-    let mut guest = Guest::boot(&Hardware { packages: KERNEL, devices: DEVICES, kernel }, &programs(), |folder| {
-        fs::write(folder.join("storage"), vec![BEFORE; STORAGE_BYTES]).unwrap();
-        fs::write(folder.join("drive"), vec![BEFORE; STORAGE_BYTES]).unwrap();
-    });
+    let mut guest =
+        Guest::boot(&Hardware { packages: usual_kernel(), devices: DEVICES, kernel }, &programs(), |folder| {
+            fs::write(folder.join("storage"), vec![BEFORE; STORAGE_BYTES]).unwrap();
+            fs::write(folder.join("drive"), vec![BEFORE; STORAGE_BYTES]).unwrap();
+        });
     // Without a driver, memory decoding of these devices is off.
     for card in ["01:00.0", "04:00.0", "05:00.0", "00:06.0"] {
         guest.expect(&format!("echo 1 >/sys/bus/pci/devices/0000:{card}/enable"));

@@ -137,6 +137,27 @@ pub(crate) fn long_run(case: &Case) -> u64 {
     ((16 << 20) / (transfers(case) * case.size).max(1)).clamp(1, 256)
 }
 
+/// Iterations of a simulated run in which transfers one at a time, `count` in each iteration, go to the whole window, if a
+/// window or an order of its places is requested; otherwise one.
+///
+/// A cache or an IOTLB makes the latency of a place depend on those before. In a real run, iterations repeat until a sample is
+/// long enough for the timer.
+pub(crate) fn all_of_window(case: &Case, count: u64) -> u64 {
+    /// Transfers to random places for each page of 4 KiB: of many pages, 2 % are left out.
+    const OF_A_PAGE: u64 = 4;
+    /// Fewest transfers to random places: the share of a cache in them then has a standard deviation below 2 %.
+    const FEWEST: u64 = 1 << 10;
+    /// Most transfers: four times as many pages as an IOTLB has entries.
+    const MOST: u64 = 1 << 14;
+    let Reach { window_bytes, stride_bytes, is_random, .. } = case.reach();
+    let transfers = match (is_random, window_bytes.or(stride_bytes)) {
+        (true, _) => (OF_A_PAGE * (case.window >> 12)).clamp(FEWEST, MOST),
+        (false, Some(_)) => (case.window / stride_bytes.unwrap_or(case.size).max(1)).clamp(1, MOST),
+        (false, None) => 1,
+    };
+    transfers.div_ceil(count)
+}
+
 /// A plan with `count` DMA transfers of every flow per iteration.
 pub(crate) fn plan(case: &Case, count: u64, passes: u64) -> Plan {
     let jobs = case.transfers(count).into_iter().map(|transfer| job(case, transfer)).collect();

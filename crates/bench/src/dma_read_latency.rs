@@ -25,7 +25,7 @@ pub const QUESTION: Question = Question {
     quantity: Quantity::RoundTripLatency,
     cases: |facts, axes| dma::with_host_of_both_sockets(facts, axes, Verb::Load, Some(1), &[8, 64, 256, 512, 4096]),
     plan: |case, passes| dma::plan(case, TRANSFERS, passes),
-    simulated_passes: |_| 1,
+    simulated_passes: |case| dma::all_of_window(case, TRANSFERS),
     most_passes: |_| 4096,
     accesses_per_pass: |_| TRANSFERS,
     ask: None,

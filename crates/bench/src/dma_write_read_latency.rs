@@ -27,7 +27,7 @@ pub const QUESTION: Question = Question {
     quantity: Quantity::RoundTripLatency,
     cases: |facts, axes| dma::both_ways(facts, axes, Some(1), &[8, 64, 256, 512, 4096]),
     plan: |case, passes| dma::write_read_plan(case, PAIRS, true, passes),
-    simulated_passes: |_| 1,
+    simulated_passes: |case| dma::all_of_window(case, PAIRS),
     most_passes: |_| 4096,
     accesses_per_pass: |_| PAIRS,
     ask: None,

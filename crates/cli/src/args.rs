@@ -8,7 +8,7 @@ use lanemark_bench::Cores;
 use lanemark_config_space::ConfigWrite;
 use lanemark_fit::Tool;
 use lanemark_hw::linux_sysfs::{Address as FunctionAddress, Range};
-use lanemark_hw::linux_vfio::PeerRange;
+use lanemark_hw::linux_vfio::{PeerRange, VfioInterface};
 use lanemark_hw::linux_xdma::CardMemory;
 use lanemark_hw::{CompletionBy, DataPointers, QueuePlace};
 use lanemark_import::ImportTool;
@@ -483,6 +483,10 @@ pub struct CardArgs {
     /// FUNCTION:BAR:FROM..TO in whole pages, as 0000:04:00.0:2:0..64KiB; append :storage for a BAR that is not prefetchable
     #[arg(long, value_name = "MEMORY", requires = "device")]
     pub peer: Option<PeerRange>,
+    /// Interface by which a card bound to vfio-pci is opened: container (groups) or iommufd (Linux 6.6 or newer) [default: iommufd if
+    /// the kernel has it for the card and there is no --peer, else container]
+    #[arg(long, value_name = "INTERFACE")]
+    pub vfio: Option<VfioInterface>,
     /// Place of the I/O submission queue of an NVMe drive bound to vfio-pci: host (host memory, from which the drive fetches
     /// commands) or cmb (its controller memory buffer, whose first 8 KiB may be overwritten) [default: host]
     #[arg(long, value_name = "PLACE")]
@@ -524,6 +528,7 @@ impl CardArgs {
             card_memory,
             device,
             peer,
+            vfio,
             nvme_queues,
             nvme_data,
             nvme_completions,
@@ -536,7 +541,7 @@ impl CardArgs {
         } = self;
         let names_nothing = bars.is_empty() && card_memory.is_none() && device.is_none() && peer.is_none();
         let names_nothing = names_nothing && nvme_queues.is_none() && nvme_data.is_none() && nvme_completions.is_none();
-        let names_nothing = names_nothing && bind.is_none();
+        let names_nothing = names_nothing && bind.is_none() && vfio.is_none();
         names_nothing && !dry_run && !i_own_this_device && !enable && !emulated && system_root.is_none()
     }
 }

@@ -97,6 +97,7 @@ fn setup(args: &BenchArgs, with: Pairs) -> Result<Setup, RunError> {
             bars: card.bars.clone(),
             card_memory: card.card_memory,
             peer: card.peer,
+            vfio: card.vfio,
             device: card.device.as_deref().map(device_file).transpose()?,
             drive: DriveOptions { queues: card.nvme_queues, data: card.nvme_data, completions: card.nvme_completions },
             binds_to: card.bind.clone(),

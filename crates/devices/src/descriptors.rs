@@ -110,7 +110,7 @@ pub(crate) fn broken_interrupt(values: &Values) -> Vec<(&'static str, String)> {
     let mut broken = Vec::new();
     let vector = values.number("vector");
     if vector > MOST_VECTOR {
-        broken.push(("vector", format!("the layout xdma has vectors 0 to {}", MOST_VECTOR)));
+        broken.push(("vector", format!("the layout xdma has vectors 0 to {MOST_VECTOR}")));
     }
     let given = ["raise_register", "status_register", "acknowledge_register"];
     let given = given.into_iter().filter(|key| values.some_number(key).is_some());

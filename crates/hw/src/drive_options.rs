@@ -1,8 +1,5 @@
 //! Options of an NVMe drive whose queues this program owns.
 
-use std::fmt;
-use std::str::FromStr;
-
 /// Options of an NVMe drive behind VFIO; `None` if not given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DriveOptions {
@@ -146,23 +143,29 @@ pub struct NotADriveOption {
 /// Implements `Display` and `FromStr` by names.
 macro_rules! by_name {
     ($type:ty, $what:literal) => {
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.name())
             }
         }
 
-        impl FromStr for $type {
-            type Err = NotADriveOption;
+        impl std::str::FromStr for $type {
+            type Err = $crate::drive_options::NotADriveOption;
 
-            fn from_str(text: &str) -> Result<$type, NotADriveOption> {
+            fn from_str(text: &str) -> Result<$type, Self::Err> {
                 let known = || <$type>::ALL.map(<$type>::name).join(", ");
                 let found = <$type>::ALL.into_iter().find(|one| one.name() == text);
-                found.ok_or_else(|| NotADriveOption { text: text.to_owned(), what: $what, known: known() })
+                found.ok_or_else(|| $crate::drive_options::NotADriveOption {
+                    text: text.to_owned(),
+                    what: $what,
+                    known: known(),
+                })
             }
         }
     };
 }
+
+pub(crate) use by_name;
 
 by_name!(QueuePlace, "a place of the submission queue");
 by_name!(DataPointers, "a kind of data pointer");

@@ -8,7 +8,7 @@
 //!   `linux_sysfs::Card::attach`.
 //! - [`linux_lanemark`]: BARs of a PCI device with any memory type, and driver calls, through our kernel module. Start with
 //!   `linux_lanemark::open`.
-//! - [`linux_vfio`]: a device behind the real IOMMU, through VFIO. Start with `linux_vfio::Container::open`.
+//! - [`linux_vfio`]: a device behind the real IOMMU, through VFIO. Start with `linux_vfio::AddressSpace::open`.
 //! - [`linux_nvme`]: a namespace of an NVMe drive, which is read through the kernel's driver. Start with
 //!   `linux_nvme::DriveNode::find`.
 //! - [`linux_xdma`]: a card with AMD's XDMA core, through the character devices of its driver. Start with

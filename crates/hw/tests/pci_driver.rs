@@ -178,6 +178,48 @@ fn a_mounted_drive_is_found_by_its_number_whatever_its_name_is() {
 }
 
 #[test]
+fn a_program_that_has_a_file_of_vfio_open_is_found_by_its_device_number() {
+    let slot = Slot::new();
+    slot.function(OTHER);
+    slot.journal("1b36:0010 1af4:1100 rev 02", "nvme");
+    slot.bound(CARD, "vfio-pci");
+    let refusal =
+        || Restoration::new(&slot.system(), address(CARD)).map(drop).map_err(|error| error.to_string()).unwrap_err();
+    let is_free = || Restoration::new(&slot.system(), address(CARD)).is_ok();
+    // Linux 6.1 has this folder without a number: there is no file to open.
+    let vfio_device = |function: &str, name: &str| {
+        let folder = slot.device(function).join("vfio-dev").join(name);
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    };
+    let card = vfio_device(CARD, "vfio3");
+    assert!(is_free(), "no number");
+    fs::write(card.join("dev"), "1:3\n").unwrap();
+    assert!(refusal().contains("listing the processes"), "without processes nothing is known: {}", refusal());
+    // A program with files of two devices, which have the numbers of /dev/null and /dev/zero.
+    let files = slot.at("proc/123/fd");
+    fs::create_dir_all(&files).unwrap();
+    fs::create_dir_all(slot.at("proc/fs")).unwrap();
+    fs::create_dir_all(slot.at("vfio")).unwrap();
+    let opened = |number: &str, name: &str, device: &str| {
+        symlink(device, slot.at("vfio").join(name)).unwrap();
+        symlink(slot.at("vfio").join(name), files.join(number)).unwrap();
+    };
+    fs::create_dir_all(slot.at("proc/124")).unwrap();
+    opened("3", "vfio4", "/dev/zero");
+    fs::write(slot.at("vfio/notes"), "").unwrap();
+    symlink(slot.at("vfio/notes"), files.join("4")).unwrap();
+    assert!(is_free(), "the device of another card");
+    opened("5", "renamed", "/dev/null");
+    assert!(refusal().contains("a program uses it through"), "{}", refusal());
+    assert!(refusal().contains("dev/vfio/devices/vfio3; end that program first"), "{}", refusal());
+    let owned = Binding::new(&slot.system(), address(OTHER), "vfio-pci", true).map(drop).unwrap_err().to_string();
+    assert!(owned.contains("0000:01:00.1 is in use") && owned.contains("vfio3"), "a function of its group: {owned}");
+    fs::remove_file(files.join("5")).unwrap();
+    assert!(is_free(), "the program has closed it");
+}
+
+#[test]
 fn a_path_of_a_multipath_drive_and_virtual_functions_are_never_taken() {
     let slot = Slot::new();
     fs::create_dir_all(slot.at("proc/self")).unwrap();

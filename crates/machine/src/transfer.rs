@@ -88,7 +88,7 @@ impl Partner {
 }
 
 /// Address range at the other end, and the order of accesses.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct Window {
     /// Start offset.
     pub offset: u64,
@@ -99,7 +99,7 @@ pub struct Window {
 }
 
 /// Order in which places of a window are accessed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Pattern {
     /// Ascending, without gaps.
     Sequential,

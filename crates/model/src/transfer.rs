@@ -33,6 +33,7 @@ mod ceiling;
 mod channels;
 mod iotlb;
 mod kept;
+mod kinds;
 mod leg;
 mod packets;
 mod partial;

@@ -46,8 +46,8 @@ pub(crate) fn open(address: Address, access: &CardAccess, cancel: &Cancel) -> Re
         let file = access.device.as_ref();
         let flag = cancel.flag();
         let (peer, is_emulated) = (access.peer, emulated.is_some());
-        let (drive, interrupted) = (access.drive, Some(&*flag));
-        let options = VfioOptions { ranges: &ranges, file, peer, drive, is_emulated, interrupted };
+        let (interface, drive, interrupted) = (access.vfio, access.drive, Some(&*flag));
+        let options = VfioOptions { ranges: &ranges, file, peer, interface, drive, is_emulated, interrupted };
         let machine = VfioMachine::open(&system, address, &options)?.interrupted_by(cancel.flag());
         let attachment = machine.attachment().cloned().unwrap_or(attachment);
         let mappings = machine.mappings().to_vec();
@@ -129,19 +129,20 @@ pub(crate) fn open_xdma(path: &Path, access: &CardAccess, cancel: &Cancel) -> Re
 /// The attachment of a card that is bound to `vfio-pci`, without ranges.
 ///
 /// # Errors
-/// [`RunError`] if the card is absent, or if a device file or options of a drive are given and the card is not bound to
+/// [`RunError`] if the card is absent, or if a device file, an interface or options of a drive are given and the card is not bound to
 /// `vfio-pci`.
 pub(crate) fn behind_vfio(address: Address, access: &CardAccess) -> Result<Option<Attachment>, RunError> {
     let attachment = Attachment::without_ranges(&access.system(), address, DRIVER)?;
     if attachment.is_none() && access.device.is_some() {
         return Err(RunError::DeviceNotBehindVfio(address.to_string()));
     }
-    if let Some(field) = access.drive.given().filter(|_| attachment.is_none()) {
-        return Err(RunError::DriveNotBehindVfio { field, device: address.to_string() });
+    let given = access.drive.given().or(access.vfio.map(|_| "vfio"));
+    if let Some(field) = given.filter(|_| attachment.is_none()) {
+        return Err(RunError::NotBehindVfio { field, device: address.to_string() });
     }
     // Named ranges of a bound card that the user owns are mapped through sysfs, if nothing asks for VFIO.
     let asks_for_vfio = access.bars.is_empty() || access.device.is_some() || access.binds_to(DRIVER);
-    let asks_for_vfio = asks_for_vfio || access.drive.given().is_some();
+    let asks_for_vfio = asks_for_vfio || given.is_some();
     Ok(attachment.filter(|_| asks_for_vfio || !access.consent.owns_device))
 }
 

@@ -166,6 +166,7 @@ fn dry_run_through_vfio(request: &Request, address: Address) -> Result<DryRun, R
         ranges: &ranges,
         file: access.device.as_ref(),
         peer: access.peer,
+        interface: access.vfio,
         drive: access.drive,
         is_emulated,
         interrupted: None,

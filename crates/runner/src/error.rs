@@ -233,12 +233,12 @@ pub enum RunError {
         "device: {0} is not bound to vfio-pci, through which its DMA engine is driven: add --bind vfio-pci, or bind it with: lanemark bind {0}"
     )]
     DeviceNotBehindVfio(String),
-    /// An option of an NVMe drive for one that is not behind VFIO.
+    /// An option of VFIO or of an NVMe drive for a card that is not behind VFIO.
     #[error("{field}: {device} is not bound to vfio-pci: add --bind vfio-pci, or bind it with: lanemark bind {device}")]
-    DriveNotBehindVfio {
-        /// The part of the request that applies to such drives only.
+    NotBehindVfio {
+        /// The part of the request that applies to cards behind VFIO only.
         field: &'static str,
-        /// PCI address of the drive.
+        /// PCI address of the card.
         device: String,
     },
     /// An OpenCL device that cannot be opened.
@@ -383,6 +383,9 @@ impl RunError {
             )
             | RunError::Vfio(
                 VfioError::NoVfio { .. }
+                | VfioError::NoIommufd { .. }
+                | VfioError::NoPeerByIommufd { .. }
+                | VfioError::InUse { .. }
                 | VfioError::Kernel { .. }
                 | VfioError::Unsupported { .. }
                 | VfioError::Busy { .. }
@@ -422,7 +425,7 @@ impl RunError {
             RunError::RealTarget { field, .. }
             | RunError::NoCard { field }
             | RunError::NoXdma { field }
-            | RunError::DriveNotBehindVfio { field, .. } => field,
+            | RunError::NotBehindVfio { field, .. } => field,
             RunError::NoRuntimeForKernels => "kernels",
             RunError::TwinIsReal { .. } | RunError::NoTwin => "twin",
             RunError::MatrixName { .. } | RunError::MatrixFile { .. } => "matrix",
@@ -487,7 +490,7 @@ mod tests {
             RunError::NoXdma { field: "card_memory" },
             RunError::NoDeviceFile { name: "a".to_owned(), because: "b".to_owned() },
             RunError::DeviceNotBehindVfio("0000:01:00.0".to_owned()),
-            RunError::DriveNotBehindVfio { field: "nvme_queues", device: "0000:01:00.0".to_owned() },
+            RunError::NotBehindVfio { field: "nvme_queues", device: "0000:01:00.0".to_owned() },
             RunError::PeerIsTarget("0000:01:00.0".to_owned()),
             RunError::PeerWithoutEngine,
             RunError::DryRunOfOthers,

@@ -6,7 +6,7 @@ use crate::target::Target;
 use lanemark_devices::{DeviceFile, Harmless};
 use lanemark_hw::DriveOptions;
 use lanemark_hw::linux_sysfs::{Consent, Kind, Range, System};
-use lanemark_hw::linux_vfio::PeerRange;
+use lanemark_hw::linux_vfio::{PeerRange, VfioInterface};
 use lanemark_hw::linux_xdma::CardMemory;
 use std::path::PathBuf;
 
@@ -34,6 +34,8 @@ pub struct CardAccess {
     pub card_memory: Option<CardMemory>,
     /// Description of the card, for its DMA engine.
     pub device: Option<DeviceFile>,
+    /// Interface of the kernel by which a card behind VFIO is opened; `None` for the best one.
+    pub vfio: Option<VfioInterface>,
     /// Options of an NVMe drive behind VFIO.
     pub drive: DriveOptions,
     /// Driver to which the card is bound before it is opened, `vfio-pci` or `lanemark`; for a dry run, which binds nothing.
@@ -59,6 +61,7 @@ impl CardAccess {
             (!self.bars.is_empty(), "bar"),
             (self.device.is_some(), "device"),
             (self.peer.is_some(), "peer"),
+            (self.vfio.is_some(), "vfio"),
             (self.consent.owns_device, "i_own_this_device"),
             (self.consent.enable, "enable"),
             (self.emulated && !has_other, "emulated"),

@@ -1,76 +1,38 @@
-//! A container of VFIO: an I/O address space with one device in it.
+//! A container of VFIO: a type 1 IOMMU, in which the devices of IOMMU groups are.
 
 #![allow(unsafe_code)]
 
 use super::capability::{chain, long, word};
+use super::device::open_file;
+use super::properties::{IommuProperties, IovaSpan};
 use super::{VfioDevice, VfioError, ioctl};
-use crate::linux_sysfs::{Address, System};
+use crate::linux_sysfs::System;
 use crate::pci_driver::PciFunction;
-use lanemark_units::{HostVirt, Iova};
-use rustix::fs::{Mode, OFlags, open};
+use lanemark_units::Iova;
 use rustix::io::Errno;
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::Arc;
 use vfio_bindings::bindings::vfio::{
     VFIO_API_VERSION, VFIO_GROUP_FLAGS_VIABLE, VFIO_IOMMU_INFO_CAPS, VFIO_IOMMU_INFO_PGSIZES,
     VFIO_IOMMU_TYPE1_INFO_CAP_IOVA_RANGE, VFIO_IOMMU_TYPE1_INFO_DMA_AVAIL, VFIO_TYPE1v2_IOMMU,
 };
 
-/// IOVAs that the IOMMU translates, both included.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct IovaSpan {
-    /// First byte.
-    pub first: Iova,
-    /// Last byte.
-    pub last: Iova,
-}
+/// The file of containers below `/dev/vfio`.
+pub(super) const FILE: &str = "dev/vfio/vfio";
 
-/// Properties of the IOMMU, as the kernel reports them.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct IommuProperties {
-    /// Page sizes, one bit each: bit 12 is 4 KiB.
-    pub page_sizes: u64,
-    /// IOVAs that can be mapped, ascending, without the reserved regions; empty if the kernel does not report them.
-    pub spans: Vec<IovaSpan>,
-    /// Number of further mappings that this container can have, if the kernel reports it.
-    pub mappings_left: Option<u32>,
-}
-
-/// An open container: an I/O address space, in which a device is.
-///
-/// Closing it removes all mappings.
+/// An open container with the group of a device.
 #[derive(Debug)]
-pub struct Container {
-    /// Closed in this order: the device before its group, the group before the container.
-    device: Arc<VfioDevice>,
+pub(super) struct Container {
+    /// Closed before the container.
     group: Group,
     file: OwnedFd,
-    properties: IommuProperties,
-}
-
-/// Another device in a container, see [`Container::join`].
-#[derive(Debug)]
-pub struct Joined {
-    /// Closed before its group.
-    device: Arc<VfioDevice>,
-    /// `None` if it is in the group of the first device.
-    _group: Option<Group>,
-}
-
-impl Joined {
-    /// The device.
-    #[must_use]
-    pub const fn device(&self) -> &Arc<VfioDevice> {
-        &self.device
-    }
 }
 
 /// An open IOMMU group. The kernel opens each only once.
 #[derive(Debug)]
-struct Group {
+pub(super) struct Group {
     path: PathBuf,
     file: OwnedFd,
 }
@@ -90,7 +52,7 @@ impl Group {
     }
 
     /// Number and path of the group of a function.
-    fn of(system: &System, function: &PciFunction) -> Result<(String, PathBuf), VfioError> {
+    pub(super) fn of(system: &System, function: &PciFunction) -> Result<(String, PathBuf), VfioError> {
         let device = function.address();
         let group = function.iommu_group().ok().flatten();
         let missing = || VfioError::NotBound { device, path: system.device(device).join("iommu_group") };
@@ -110,15 +72,15 @@ impl Group {
 }
 
 impl Container {
-    /// Opens the IOMMU group of a device that is bound to `vfio-pci`, and the device. The device is reset by the kernel if
-    /// it can be; bus mastering is off.
+    /// Opens a container, the group of a function that is bound to `vfio-pci`, and the device. The kernel resets the device if
+    /// it can.
     ///
     /// # Errors
     /// [`VfioError`].
-    pub fn open(system: &System, device: Address) -> Result<Container, VfioError> {
-        let function = VfioDevice::of_system(system, device)?;
+    pub(super) fn open(system: &System, function: PciFunction) -> Result<(Container, VfioDevice), VfioError> {
+        let device = function.address();
         Group::of(system, &function)?;
-        let path = system.path("dev/vfio/vfio");
+        let path = system.path(FILE);
         let file = open_file(device, path.clone(), |path| VfioError::NoVfio { device, path })?;
         let os = |doing, path: &PathBuf, source| VfioError::Os { device, doing, path: path.clone(), source };
         let version = ioctl::api_version(file.as_fd()).map_err(|error| os("reading the version of", &path, error))?;
@@ -135,93 +97,54 @@ impl Container {
         ioctl::set_container(group.file.as_fd(), file.as_fd())
             .map_err(|error| os("adding to a container", &group.path, error))?;
         ioctl::set_iommu(file.as_fd(), VFIO_TYPE1v2_IOMMU).map_err(|error| match Errno::from_io_error(&error) {
-            Some(Errno::PERM) => VfioError::NoInterruptRemapping { device },
+            Some(Errno::PERM) => VfioError::NoInterruptRemapping { device, module: "vfio_iommu_type1" },
             _ => os("choosing the type 1 IOMMU of", &path, error),
         })?;
         let opened = group.device(function)?;
-        let properties =
-            properties(&file).map_err(|error| os("reading the properties of the IOMMU of", &path, error))?;
-        Ok(Container { device: Arc::new(opened), group, file, properties })
+        Ok((Container { group, file }, opened))
     }
 
-    /// Opens another device that is bound to `vfio-pci`, in the same I/O address space: what is mapped here, both can access.
-    /// Close the other device before this container.
+    /// Opens another device in this container, and its group if that is another one.
     ///
     /// # Errors
     /// [`VfioError`].
-    pub fn join(&mut self, system: &System, device: Address) -> Result<Joined, VfioError> {
-        let function = VfioDevice::of_system(system, device)?;
+    pub(super) fn join(
+        &self,
+        system: &System,
+        function: PciFunction,
+    ) -> Result<(VfioDevice, Option<Group>), VfioError> {
         if Group::of(system, &function)?.1 == self.group.path {
-            return Ok(Joined { device: Arc::new(self.group.device(function)?), _group: None });
+            return Ok((self.group.device(function)?, None));
         }
         let group = Group::open(system, &function)?;
         ioctl::set_container(group.file.as_fd(), self.file.as_fd()).map_err(|source| VfioError::Os {
-            device,
+            device: function.address(),
             doing: "adding to a container",
             path: group.path.clone(),
             source,
         })?;
-        // The IOMMU of another group may have other page sizes, and other reserved addresses.
-        self.properties = properties(&self.file).map_err(|source| VfioError::Os {
-            device,
-            doing: "reading the properties of the IOMMU of",
-            path: group.path.clone(),
-            source,
-        })?;
-        Ok(Joined { device: Arc::new(group.device(function)?), _group: Some(group) })
+        Ok((group.device(function)?, Some(group)))
     }
 
-    /// The device.
-    #[must_use]
-    pub fn device(&self) -> &Arc<VfioDevice> {
-        &self.device
+    pub(super) fn file(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 
-    /// Properties of the IOMMU at opening.
-    #[must_use]
-    pub const fn properties(&self) -> &IommuProperties {
-        &self.properties
+    /// Properties of the IOMMU of all groups in it.
+    pub(super) fn properties(&self) -> io::Result<IommuProperties> {
+        let mut room = [0_u64; ROOM];
+        let info = ioctl::iommu_info(self.file(), &mut room)?;
+        let page_sizes = (info.flags & VFIO_IOMMU_INFO_PGSIZES != 0).then_some(info.iova_pgsizes);
+        let bytes: Vec<u8> = room.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let start = if info.flags & VFIO_IOMMU_INFO_CAPS == 0 { 0 } else { info.cap_offset };
+        let (spans, mappings_left) = capabilities(&bytes, start);
+        let granule = 1 << page_sizes.unwrap_or(4096).trailing_zeros().clamp(12, 31);
+        Ok(IommuProperties { granule, page_sizes, spans, mappings_left })
     }
-
-    /// Maps memory of this process for the device.
-    ///
-    /// # Safety
-    /// The memory must stay mapped in this process until it is unmapped here, and nothing in the process may rely on bytes
-    /// that the device may write.
-    pub(super) unsafe fn map(&self, iova: Iova, memory: HostVirt, len: u64, may: [bool; 2]) -> io::Result<()> {
-        // SAFETY: guaranteed by the caller.
-        unsafe { ioctl::map(self.file.as_fd(), iova.0, memory.0, len, may) }
-    }
-
-    /// Unmaps whole mappings; returns the number of unmapped bytes.
-    pub(super) fn unmap(&self, iova: Iova, len: u64) -> io::Result<u64> {
-        ioctl::unmap(self.file.as_fd(), iova.0, len)
-    }
-}
-
-/// Opens a file of VFIO; `missing` is the error if it does not exist.
-fn open_file(device: Address, path: PathBuf, missing: impl FnOnce(PathBuf) -> VfioError) -> Result<OwnedFd, VfioError> {
-    open(&path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(|error| match error {
-        // Without its module, the file exists and opening it fails.
-        Errno::NOENT | Errno::NODEV => missing(path),
-        Errno::ACCESS | Errno::PERM => VfioError::Permission { device, path },
-        Errno::BUSY => VfioError::Busy { device, path },
-        other => VfioError::Os { device, doing: "opening", path, source: other.into() },
-    })
 }
 
 /// Words for the properties with all capabilities.
 const ROOM: usize = 512;
-
-fn properties(container: &OwnedFd) -> io::Result<IommuProperties> {
-    let mut room = [0_u64; ROOM];
-    let info = ioctl::iommu_info(container.as_fd(), &mut room)?;
-    let page_sizes = if info.flags & VFIO_IOMMU_INFO_PGSIZES == 0 { 4096 } else { info.iova_pgsizes };
-    let bytes: Vec<u8> = room.iter().flat_map(|word| word.to_ne_bytes()).collect();
-    let start = if info.flags & VFIO_IOMMU_INFO_CAPS == 0 { 0 } else { info.cap_offset };
-    let (spans, mappings_left) = capabilities(&bytes, start);
-    Ok(IommuProperties { page_sizes, spans, mappings_left })
-}
 
 /// Parses the chain of capabilities from `start` on; 0 ends it.
 fn capabilities(bytes: &[u8], start: u32) -> (Vec<IovaSpan>, Option<u32>) {

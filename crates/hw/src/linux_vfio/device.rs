@@ -7,7 +7,8 @@ use super::region::VfioRegion;
 use super::{VfioError, ioctl};
 use crate::linux_sysfs::{Address, System};
 use crate::pci_driver::{Identity, PciFunction};
-use rustix::io::{pread, pwrite};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::{Errno, pread, pwrite};
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -179,4 +180,19 @@ impl VfioDevice {
     pub(super) fn of_system(system: &System, device: Address) -> Result<PciFunction, VfioError> {
         PciFunction::find(system, device).map_err(|_| VfioError::NotBound { device, path: system.device(device) })
     }
+}
+
+/// Opens a file of VFIO; `missing` is the error if it does not exist.
+pub(super) fn open_file(
+    device: Address,
+    path: PathBuf,
+    missing: impl FnOnce(PathBuf) -> VfioError,
+) -> Result<OwnedFd, VfioError> {
+    open(&path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(|error| match error {
+        // Without its module, the file exists and opening it fails.
+        Errno::NOENT | Errno::NODEV => missing(path),
+        Errno::ACCESS | Errno::PERM => VfioError::Permission { device, path },
+        Errno::BUSY => VfioError::Busy { device, path },
+        other => VfioError::Os { device, doing: "opening", path, source: other.into() },
+    })
 }

@@ -5,7 +5,7 @@ use super::faults::FaultLog;
 use super::host_window::HostWindow;
 use super::registers::Registers;
 use super::transfers::REPORT;
-use super::{Container, VfioDevice, VfioError, VfioInterrupt};
+use super::{AddressSpace, VfioDevice, VfioError, VfioInterrupt};
 use crate::drive_options::{CompletionBy, DataPointers, DriveOptions, QueuePlace};
 use crate::host_pages::HostPages;
 use crate::linux_sysfs::{Attachment, Device, Kind, Range};
@@ -131,7 +131,7 @@ impl DriveCmb {
 /// The parts of a machine that a run uses.
 pub(super) struct DriveBench<'a> {
     pub(super) reads: Reads<'a>,
-    pub(super) container: &'a Arc<Container>,
+    pub(super) address_space: &'a Arc<AddressSpace>,
     pub(super) drive: &'a mut Drive,
     /// The kernel's request to give the device back.
     pub(super) requested: Option<&'a VfioInterrupt>,
@@ -165,12 +165,12 @@ impl Drive {
     /// # Errors
     /// [`VfioError`] of the BAR, of memory, and of the controller; [`VfioError::Interrupted`] at the flag.
     pub(super) fn open(
-        container: &Arc<Container>,
+        address_space: &Arc<AddressSpace>,
         sysfs: &Device,
         mapped: u64,
         (options, interrupted): (DriveOptions, Option<&AtomicBool>),
     ) -> Result<Drive, VfioError> {
-        let device = container.device();
+        let device = address_space.device();
         let unsupported = |because: String| VfioError::Unsupported { device: device.address(), because };
         let registers = registers(device, sysfs).map_err(unsupported)?;
         let cmb = (options.queues() == QueuePlace::Cmb).then(|| DriveCmb::open(&registers, device, sysfs));
@@ -185,7 +185,7 @@ impl Drive {
         let (page_bytes, mapped_bytes) = (pages.page_bytes(), mapped);
         let identified = {
             let own = cmb.as_ref().map(DriveCmb::region);
-            let window = HostWindow::map(container, &mut pages, QUEUE_BYTES, ADDRESS_BITS, own)
+            let window = HostWindow::map(address_space, &mut pages, QUEUE_BYTES, ADDRESS_BITS, own)
                 .map_err(|error| unsupported(format!("mapping memory for the drive: {error}")))?;
             let master = BusMaster::enable(Arc::clone(device));
             let _master = master.map_err(|error| unsupported(format!("enabling bus mastering: {error}")))?;
@@ -393,7 +393,7 @@ impl DriveBench<'_> {
             }
         };
         self.reads.fill(&mut pages);
-        let device = Arc::clone(self.container.device());
+        let device = Arc::clone(self.address_space.device());
         let confirmed = {
             let window = self.mapped(&mut pages, layout)?;
             let done = self.measured(layout, &window, samples);
@@ -440,7 +440,7 @@ impl DriveBench<'_> {
         }
         let mut pages = HostPages::new(layout.len).map_err(|error| self.os("allocating memory", error.into()))?;
         let window = self.mapped(&mut pages, layout)?;
-        let master = BusMaster::enable(Arc::clone(self.container.device()));
+        let master = BusMaster::enable(Arc::clone(self.address_space.device()));
         let _master = master.map_err(|error| self.os("enabling bus mastering", error))?;
         let interrupt = self.interrupt()?;
         let mut queue = self.queue(layout, &window, interrupt.as_ref())?;
@@ -462,14 +462,14 @@ impl DriveBench<'_> {
     /// Enables the interrupt of the run, if it has one.
     fn interrupt(&self) -> Result<Option<VfioInterrupt>, MachineError> {
         let Some(vectors) = self.drive.vectors.filter(|_| self.reads.asked.by_interrupt) else { return Ok(None) };
-        let enabled = VfioInterrupt::enable(Arc::clone(self.container.device()), vectors.index, VECTOR.into());
+        let enabled = VfioInterrupt::enable(Arc::clone(self.address_space.device()), vectors.index, VECTOR.into());
         enabled.map(Some).map_err(|error| self.os("enabling an interrupt of the drive", error))
     }
 
     /// Maps the memory of a run for the drive.
     pub(super) fn mapped<'a>(&self, pages: &'a mut HostPages, layout: Layout) -> Result<HostWindow<'a>, MachineError> {
         let own = self.drive.cmb.as_ref().map(DriveCmb::region);
-        HostWindow::map(self.container, pages, layout.len, ADDRESS_BITS, own)
+        HostWindow::map(self.address_space, pages, layout.len, ADDRESS_BITS, own)
             .map_err(|error| self.os("mapping memory for DMA", std::io::Error::other(error)))
     }
 
@@ -495,7 +495,7 @@ impl DriveBench<'_> {
             layout,
             data: self.drive.options.data(),
             name: self.reads.name,
-            device: self.container.device(),
+            device: self.address_space.device(),
             requested: self.requested,
         })
     }
@@ -511,7 +511,7 @@ impl DriveBench<'_> {
         window: &HostWindow<'_>,
         samples: &mut Samples,
     ) -> Result<Confirmed, MachineError> {
-        let master = BusMaster::enable(Arc::clone(self.container.device()));
+        let master = BusMaster::enable(Arc::clone(self.address_space.device()));
         let _master = master.map_err(|error| self.os("enabling bus mastering", error))?;
         let interrupt = self.interrupt()?;
         let mut queue = self.queue(layout, window, interrupt.as_ref())?;

@@ -12,21 +12,46 @@ pub enum VfioError {
     #[error(transparent)]
     Range(CardError),
     /// The kernel module is not loaded.
-    #[error("{device}: no {}: load VFIO with: modprobe vfio-pci; a kernel without CONFIG_VFIO_CONTAINER has no such file", path.display())]
+    #[error(
+        "{device}: no {}: load VFIO with: modprobe vfio-pci; the kernel needs CONFIG_VFIO_CONTAINER, or else CONFIG_IOMMUFD and CONFIG_VFIO_DEVICE_CDEV",
+        path.display()
+    )]
     NoVfio {
         /// Device.
         device: Address,
         /// Missing file.
         path: PathBuf,
     },
-    /// The platform does not remap interrupts, so the kernel does not permit type 1. Source: Linux,
-    /// `vfio_iommu_type1_attach_group`.
+    /// iommufd was chosen, and the kernel or its module has not this file.
     #[error(
-        "{device}: this platform does not remap interrupts, so the device could send any interrupt to the processors, and the kernel refuses VFIO: turn interrupt remapping on in the firmware setup; if you trust the device, or in a virtual machine without remapping, permit it with: echo 1 > /sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts"
+        "{device}: no {}: iommufd needs Linux 6.6 or newer with CONFIG_IOMMUFD and CONFIG_VFIO_DEVICE_CDEV, and the device bound to vfio-pci: load it with: modprobe iommufd; or use groups with: --vfio container",
+        path.display()
+    )]
+    NoIommufd {
+        /// Device.
+        device: Address,
+        /// Missing file.
+        path: PathBuf,
+    },
+    /// Memory of another device can be mapped in a container only. Source: Linux, `pfn_reader_user_pin`, whose
+    /// `pin_user_pages` refuses pages of a BAR.
+    #[error(
+        "{device}: iommufd maps no memory of another card, so transfers between cards need a container: use --vfio container, on a kernel with CONFIG_VFIO_GROUP and CONFIG_VFIO_CONTAINER"
+    )]
+    NoPeerByIommufd {
+        /// Device.
+        device: Address,
+    },
+    /// The platform does not remap interrupts, so the kernel does not permit VFIO. Source: Linux,
+    /// `vfio_iommu_type1_attach_group` and `iommufd_group_setup_msi`.
+    #[error(
+        "{device}: this platform does not remap interrupts, so the device could send any interrupt to the processors, and the kernel refuses VFIO: turn interrupt remapping on in the firmware setup; if you trust the device, or in a virtual machine without remapping, permit it with: echo 1 > /sys/module/{module}/parameters/allow_unsafe_interrupts"
     )]
     NoInterruptRemapping {
         /// Device.
         device: Address,
+        /// Kernel module with the setting that permits it.
+        module: &'static str,
     },
     /// The device is not bound to `vfio-pci`.
     #[error("{device} is not bound to vfio-pci (no {}): bind it with: lanemark bind {device}", path.display())]
@@ -87,12 +112,22 @@ pub enum VfioError {
         /// Observation that shows it.
         seen: String,
     },
-    /// Another process has the group.
-    #[error("{device}: another process uses its IOMMU group ({}): end it first", path.display())]
+    /// Another process has its group, or another driver a device of the group.
+    #[error(
+        "{device}: its IOMMU group is in use: end the program that uses it by groups, or see 'ls /sys/bus/pci/devices/{device}/iommu_group/devices', and bind or unbind devices with other drivers"
+    )]
+    InUse {
+        /// Device.
+        device: Address,
+        /// File of the device.
+        path: PathBuf,
+    },
+    /// Another process has the group or the device.
+    #[error("{device}: another process uses it or its IOMMU group ({}): end it first", path.display())]
     Busy {
         /// Device.
         device: Address,
-        /// File of the group.
+        /// File of the group or of the device.
         path: PathBuf,
     },
     /// Permission denied.

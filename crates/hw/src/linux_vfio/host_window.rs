@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)]
 
-use super::{Container, Iommu};
+use super::{AddressSpace, Iommu};
 use crate::host_pages::{HUGE, HostPages};
 use lanemark_dma::{
     Align, Buffer, Device, Domain, FreeList, Hints, Invalidation, MapRequest, Mapping, Permission, Region, Space,
@@ -31,16 +31,16 @@ impl HostWindow<'_> {
     /// The lowest IOVAs stay unmapped, so that an address register that was never written, or that lacks its upper bits,
     /// does not lead to mapped memory.
     pub(super) fn map<'a>(
-        container: &Arc<Container>,
+        address_space: &Arc<AddressSpace>,
         pages: &'a mut HostPages,
         len: u64,
         address_bits: u32,
         own: Option<Region>,
     ) -> Result<HostWindow<'a>, MapError> {
-        let space = HostWindow::space(container, address_bits)?;
+        let space = HostWindow::space(address_space, address_bits)?;
         let space = own.map_or(Ok(space.clone()), |own| space.without(own))?;
         // SAFETY: the pages live longer than this window, which unmaps them, and are accessed by copies only.
-        let iommu = unsafe { Iommu::new(Arc::clone(container)) };
+        let iommu = unsafe { Iommu::new(Arc::clone(address_space)) };
         let mut domain = Domain::new("dma", FreeList::new(space), iommu, Invalidation::Strict)?;
         let device: Device = domain.attach("the engine")?;
         let align = if pages.page_bytes() == HUGE { Align::MIB_2 } else { Align::PAGE };
@@ -62,9 +62,9 @@ impl HostWindow<'_> {
     }
 
     /// IOVAs that an engine with this address width and the IOMMU can use.
-    pub(super) fn space(container: &Container, address_bits: u32) -> Result<Space, MapError> {
+    pub(super) fn space(address_space: &AddressSpace, address_bits: u32) -> Result<Space, MapError> {
         let unmapped = Region { name: "the lowest addresses", first: Iova(0), last: Iova(HUGE - 1) };
-        Ok(Iommu::space(container, address_bits)?.without(unmapped)?)
+        Ok(Iommu::space(address_space, address_bits)?.without(unmapped)?)
     }
 
     /// IOVA of the byte at `offset`.

@@ -1,8 +1,8 @@
-//! A container as a backend of `lanemark-dma`: the real IOMMU.
+//! An I/O address space as a backend of `lanemark-dma`: the real IOMMU.
 
 #![allow(unsafe_code)]
 
-use super::Container;
+use super::{AddressSpace, VfioInterface};
 use lanemark_dma::{
     Abilities, Attributes, Backend, BackendError, Invalidated, IovaRange, Permission, Region, Space, SpaceError,
 };
@@ -11,35 +11,35 @@ use rustix::io::Errno;
 use std::io;
 use std::sync::Arc;
 
-/// The IOMMU of a container.
+/// The IOMMU of an address space.
 ///
 /// `map` pins the pages and enters them, `unmap` removes them, invalidates the IOTLB and unpins them: one ioctl each. So
-/// there is nothing left to invalidate, and a deferred invalidation saves nothing. Type 1 can neither change a mapping nor
-/// unmap a part of one.
+/// there is nothing left to invalidate, and a deferred invalidation saves nothing. Neither type 1 nor iommufd can change a
+/// mapping or unmap a part of one.
 #[derive(Debug)]
 pub struct Iommu {
-    container: Arc<Container>,
+    address_space: Arc<AddressSpace>,
 }
 
 impl Iommu {
-    /// The IOMMU of `container`.
+    /// The IOMMU of `address_space`.
     ///
     /// # Safety
     /// Memory that a domain maps through this backend must stay allocated until it is unmapped, and no reference may
     /// exist to bytes that the device may write.
     #[must_use]
-    pub unsafe fn new(container: Arc<Container>) -> Iommu {
-        Iommu { container }
+    pub unsafe fn new(address_space: Arc<AddressSpace>) -> Iommu {
+        Iommu { address_space }
     }
 
-    /// IOVAs of at most `bits` (12 to 64) bits that the IOMMU of `container` translates, without the first page.
+    /// IOVAs of at most `bits` (12 to 64) bits that the IOMMU of `address_space` translates, without the first page.
     ///
     /// # Errors
     /// [`SpaceError`] if no page is left.
-    pub fn space(container: &Container, bits: u32) -> Result<Space, SpaceError> {
-        let page = 1 << container.properties().page_sizes.trailing_zeros().clamp(12, 31);
+    pub fn space(address_space: &AddressSpace, bits: u32) -> Result<Space, SpaceError> {
+        let page = address_space.properties().granule;
         let mut space = Space::between(Iova(page), Iova(u64::MAX >> (64 - bits.clamp(12, 64))), page)?;
-        let spans = &container.properties().spans;
+        let spans = &address_space.properties().spans;
         let mut free_from = 0;
         for span in spans {
             if let Some(before) = span.first.0.checked_sub(1).filter(|before| free_from <= *before) {
@@ -63,7 +63,7 @@ impl Backend for Iommu {
     type Memory = HostVirt;
 
     fn name(&self) -> &'static str {
-        "VFIO type 1"
+        self.address_space.interface().in_words()
     }
 
     fn abilities(&self) -> Abilities {
@@ -77,10 +77,10 @@ impl Backend for Iommu {
             Permission::ReadWrite => [true, true],
         };
         // SAFETY: guaranteed by the caller of `new`.
-        let mapped = unsafe { self.container.map(range.at, memory, range.len_bytes, may) };
+        let mapped = unsafe { self.address_space.map(range.at, memory, range.len_bytes, may) };
         mapped.map_err(|source| match Errno::from_io_error(&source) {
             Some(Errno::EXIST) => BackendError::Overlap { at: range.at },
-            Some(Errno::NOSPC) => {
+            Some(Errno::NOSPC) if self.address_space.interface() == VfioInterface::Container => {
                 os("mapping: no more mappings fit; raise dma_entry_limit of the module vfio_iommu_type1", source)
             }
             Some(Errno::NOMEM) => os("mapping: more memory than 'ulimit -l' may be pinned", source),
@@ -89,7 +89,7 @@ impl Backend for Iommu {
     }
 
     fn unmap(&mut self, range: IovaRange) -> Result<(), BackendError> {
-        let unmapped = self.container.unmap(range.at, range.len_bytes).map_err(|source| os("unmapping", source))?;
+        let unmapped = self.address_space.unmap(range.at, range.len_bytes).map_err(|source| os("unmapping", source))?;
         if unmapped == range.len_bytes { Ok(()) } else { Err(BackendError::NotThere { at: range.at }) }
     }
 

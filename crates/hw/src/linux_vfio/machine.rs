@@ -8,7 +8,7 @@ use super::host_window::HostWindow;
 use super::peer::Peer;
 use super::transfers::Bench;
 use super::unmapped::UnmappedRead;
-use super::{Container, Iommu, PeerRange, VfioError, VfioInterrupt, VfioOptions};
+use super::{AddressSpace, Iommu, PeerRange, VfioError, VfioInterface, VfioInterrupt, VfioOptions};
 use crate::drive_options::DriveOptions;
 use crate::host_pages::HostPages;
 use crate::linux_sysfs::{Address, Attachment, BarFiles, CardMachine, Mapping, System};
@@ -69,9 +69,9 @@ pub struct VfioMachine {
     /// Named ranges of BARs.
     card: Option<CardMachine>,
     engine: Option<DmaEngine>,
-    /// Memory of another device. Closed before the container, as everything above.
+    /// Memory of another device. Closed before the address space, as everything above.
     peer: Option<Peer>,
-    container: Arc<Container>,
+    address_space: Arc<AddressSpace>,
     /// The device as an NVMe drive, if it is one and no device file describes it.
     drive: Option<Drive>,
     /// Why an NVMe drive could not be identified.
@@ -112,17 +112,18 @@ impl VfioMachine {
         let cpus = allowed_cpus().map_err(|error| unsupported(format!("no CPU affinity mask can be read: {error}")))?;
         let attachment = options.attachment(system, device)?;
         options.peer.map(|peer| Peer::check(system, peer)).transpose()?;
-        let mut container = Container::open(system, device)?;
-        let peer = options.peer.map(|peer| Peer::open(system, &mut container, peer)).transpose()?;
-        let container = Arc::new(container);
-        let space = Iommu::space(&container, 32).map_err(|error| unsupported(error.to_string()))?;
+        let by = VfioInterface::choose(system, device, options.interface, options.peer.is_some())?;
+        let mut address_space = AddressSpace::open(system, device, by)?;
+        let peer = options.peer.map(|peer| Peer::open(system, &mut address_space, peer)).transpose()?;
+        let address_space = Arc::new(address_space);
+        let space = Iommu::space(&address_space, 32).map_err(|error| unsupported(error.to_string()))?;
         let timer = Timer::checked(cpu.tsc_hz);
-        let opened = container.device();
+        let opened = address_space.device();
         let engine =
-            options.file.map(|file| DmaEngine::open(&container, &attachment, file, timer)).transpose()?.flatten();
+            options.file.map(|file| DmaEngine::open(&address_space, &attachment, file, timer)).transpose()?.flatten();
         let is_drive = options.is_drive(system, device);
         let how = (options.drive, options.interrupted);
-        let open_drive = || Drive::open(&container, &attachment.device, MAPPED, how);
+        let open_drive = || Drive::open(&address_space, &attachment.device, MAPPED, how);
         // A drive that cannot be identified still maps memory, and has BARs.
         let (drive, unidentified) = match is_drive.then(open_drive).transpose() {
             Ok(drive) => (drive, None),
@@ -137,9 +138,9 @@ impl VfioMachine {
             CardMachine::through(&files, attachment, options.is_emulated)
         });
         let card = card.transpose().map_err(|error| unsupported(error.to_string()))?;
-        let mut facts = facts(&container, &cpu, cpus.len(), options.is_emulated);
+        let mut facts = facts(&address_space, &cpu, cpus.len(), options.is_emulated);
         if let Some(card) = &card {
-            let summary = format!("{}; {}", pages(&container), card.facts().summary);
+            let summary = format!("{}; {}", pages(&address_space), card.facts().summary);
             facts = Facts { tables: facts.tables, summary, ..card.facts().clone() };
         }
         if engine.as_ref().is_some_and(|engine| engine.driver.registers().is_called()) {
@@ -170,7 +171,7 @@ impl VfioMachine {
             unidentified,
             requested,
             log: system.path("dev/kmsg"),
-            container,
+            address_space,
             memory: None,
             interrupted: Arc::default(),
             runs: 0,
@@ -299,7 +300,7 @@ impl VfioMachine {
 
     /// Fails if the device is not the one that was opened, or if the kernel has requested it.
     fn check_device(&self) -> Result<(), MachineError> {
-        let device = self.container.device();
+        let device = self.address_space.device();
         let checked = match self.requested.as_ref().map(VfioInterrupt::take) {
             Some(Ok(true)) => Err(device.requested()),
             _ => device.check(),
@@ -309,11 +310,12 @@ impl VfioMachine {
     }
 
     fn run_dma(&mut self, plan: &Plan, asked: &DmaPlan, samples: &mut Samples) -> Result<(), MachineError> {
-        let VfioMachine { facts, cpus, timer, container, engine, peer, requested, log, interrupted, runs, .. } = self;
+        let VfioMachine { facts, cpus, timer, address_space, engine, peer, requested, log, interrupted, runs, .. } =
+            self;
         let Some(engine) = engine else { return Ok(()) };
         let bench = Bench {
             name: &facts.name,
-            container,
+            address_space,
             driver: &mut engine.driver,
             peer: peer.as_ref(),
             pages: &mut engine.pages,
@@ -334,7 +336,7 @@ impl VfioMachine {
         asked: DrivePlan,
         then: impl FnOnce(DriveBench<'_>) -> Result<(), MachineError>,
     ) -> Result<(), MachineError> {
-        let VfioMachine { facts, cpus, timer, container, drive, requested, log, interrupted, runs, .. } = self;
+        let VfioMachine { facts, cpus, timer, address_space, drive, requested, log, interrupted, runs, .. } = self;
         let Some((drive, namespace)) = drive.as_mut().and_then(|drive| drive.namespace().map(|of| (drive, of))) else {
             return Ok(());
         };
@@ -348,7 +350,7 @@ impl VfioMachine {
             asked,
             namespace,
         };
-        then(DriveBench { reads, container, drive, requested: requested.as_ref(), log })
+        then(DriveBench { reads, address_space, drive, requested: requested.as_ref(), log })
     }
 
     /// Memory of `bytes` bytes, in whole pages.
@@ -442,7 +444,7 @@ impl VfioMachine {
         let name = self.facts.name.clone();
         // SAFETY: the memory lives until the next run or the end of this machine, and the mapper until the end of this run.
         // The device does nothing: its bus mastering is off.
-        let iommu = unsafe { Iommu::new(Arc::clone(&self.container)) };
+        let iommu = unsafe { Iommu::new(Arc::clone(&self.address_space)) };
         let mapper = mapper_by(asked, self.space.clone(), memory, iommu);
         let mut mapper = mapper.map_err(|error| refused(&name, error))?;
         let run = Run {
@@ -471,19 +473,19 @@ impl VfioMachine {
 impl DmaEngine {
     /// Opens the engine of a device file; `None` if it describes none.
     fn open(
-        container: &Arc<Container>,
+        address_space: &Arc<AddressSpace>,
         attachment: &Attachment,
         file: &DeviceFile,
         timer: Timer,
     ) -> Result<Option<DmaEngine>, VfioError> {
         let Some(kind) = EngineKind::of(file) else { return Ok(None) };
-        let device = container.device().address();
-        let driver = EngineDriver::open(container.device(), &attachment.device, file, timer)?;
+        let device = address_space.device().address();
+        let driver = EngineDriver::open(address_space.device(), &attachment.device, file, timer)?;
         let Some(driver) = driver else { return Ok(None) };
         let limits = *driver.limits();
         let unsupported = |because: String| VfioError::Unsupported { device, because };
         let space =
-            HostWindow::space(container, limits.address_bits).map_err(|error| unsupported(error.to_string()))?;
+            HostWindow::space(address_space, limits.address_bits).map_err(|error| unsupported(error.to_string()))?;
         // The first allocation decides on the page size.
         let pages = HostPages::new(MAPPED + limits.most_bytes.next_multiple_of(PAGE as u64) + driver.list_bytes());
         let pages = pages.map_err(|error| unsupported(format!("no memory for DMA can be allocated: {error}")))?;
@@ -512,14 +514,18 @@ pub(super) fn with_peer(facts: &mut Facts, peer: PeerRange) {
     facts.summary = format!("transfers to and from {peer}; {}", facts.summary);
 }
 
-fn facts(container: &Container, cpu: &Cpu, cpus: usize, is_emulated: bool) -> Facts {
-    let facts = facts_without_device(container.device().address(), cpu, cpus, is_emulated);
-    Facts { summary: format!("{}; {}", pages(container), cpu.brand), ..facts }
+fn facts(address_space: &AddressSpace, cpu: &Cpu, cpus: usize, is_emulated: bool) -> Facts {
+    let facts = facts_without_device(address_space.device().address(), cpu, cpus, is_emulated);
+    Facts { summary: format!("{}; {}", pages(address_space), cpu.brand), ..facts }
 }
 
-/// The kind of IOMMU and its page sizes, in words.
-fn pages(container: &Container) -> String {
-    format!("VFIO type 1, pages of {}", page_sizes(container.properties().page_sizes))
+/// The interface and the page sizes of the IOMMU, in words.
+fn pages(address_space: &AddressSpace) -> String {
+    let (by, properties) = (address_space.interface().in_words(), address_space.properties());
+    match properties.page_sizes {
+        Some(bits) => format!("{by}, pages of {}", page_sizes(bits)),
+        None => format!("{by}, mappings in multiples of {}", format_size(properties.granule)),
+    }
 }
 
 /// Page sizes in words, from one bit each.

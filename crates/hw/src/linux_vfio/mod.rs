@@ -1,23 +1,29 @@
-//! A device behind the real IOMMU, through VFIO: its group, its container, its BARs, interrupts and DMA engine, and DMA
-//! mappings of this process's memory.
+//! A device behind the real IOMMU, through VFIO: its address space, its BARs, interrupts and DMA engine, and DMA mappings of
+//! this process's memory.
 //!
 //! ```text
-//!  Container::open   /dev/vfio/vfio + /dev/vfio/GROUP --type 1--> an I/O address space, and the device
+//!  AddressSpace      an I/O address space, and the device in it, by one of two interfaces of the kernel:
+//!    Container       /dev/vfio/vfio + /dev/vfio/GROUP          a container with a type 1 IOMMU
+//!    Iommufd         /dev/iommu + /dev/vfio/devices/vfioN      iommufd, since Linux 6.6
 //!  VfioDevice        the device file: configuration space, regions, reset, interrupts, bus mastering
-//!  Iommu             the container as a backend of `lanemark-dma`: map and unmap are one ioctl each
+//!  Iommu             the address space as a backend of `lanemark-dma`: map and unmap are one ioctl each
 //!  VfioMachine       runs plans on it: mappings, loads and stores; DMA with a device file, and of an NVMe drive
 //! ```
 //!
 //! The device must be bound to `vfio-pci` ([`pci_driver`](crate::pci_driver)). Opening resets it, if it can be reset: the
 //! contents of its memory may be lost. Bus mastering is on only while a plan makes transfers, and while an NVMe drive is
-//! identified. When the container is closed, at the latest by the end of the process, the kernel turns it off, removes every
+//! identified. When the address space is closed, at the latest by the end of the process, the kernel turns it off, removes every
 //! mapping and unpins every page.
 //!
 //! | file | contents |
 //! | --- | --- |
-//! | `container` | [`Container`]: opening, properties, map and unmap |
+//! | `interface` | [`VfioInterface`], and its choice |
+//! | `address_space` | [`AddressSpace`]: opening, properties, map and unmap |
+//! | `container`, `iommufd` | the same by each interface |
+//! | `properties` | [`IommuProperties`] |
 //! | `device`, `region`, `interrupt` | [`VfioDevice`], its regions, and an interrupt as an eventfd |
-//! | `ioctl`, `capability` | the ioctls, one function each, and the chains in their answers |
+//! | `ioctl`, `capability` | the ioctls of VFIO, one function each, and the chains in their answers |
+//! | `iommufd_ioctl` | those of iommufd |
 //! | `iommu` | [`Iommu`], the backend of `lanemark-dma` |
 //! | `bars` | BARs mapped through the device file, for the windows of `linux_sysfs` |
 //! | `options` | [`VfioOptions`], and the checks before a device is opened |
@@ -34,9 +40,10 @@
 //! | `rehearsal` | dry run |
 //! | `error` | errors, each with a remedy |
 //!
-//! Verified on: QEMU's `intel-iommu`, `edu`, `ivshmem` and `nvme` under Linux 6.1, and its `virtio-iommu` under Linux 6.12
-//! (`checks/guest`). Not yet verified on a real IOMMU. MSI by a drive, and registers by system calls, have not been run.
+//! Verified on: QEMU's `intel-iommu`, `edu`, `ivshmem` and `nvme` under Linux 6.1, its `virtio-iommu` under Linux 6.12, and
+//! by iommufd under a Linux 6.12 built for it (`checks/guest`). Not yet verified on a real IOMMU. MSI by a drive, and registers by system calls, have not been run.
 
+mod address_space;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod bars;
 mod capability;
@@ -53,15 +60,19 @@ mod error;
 mod faults;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod host_window;
+mod interface;
 mod interrupt;
 mod ioctl;
 mod iommu;
+mod iommufd;
+mod iommufd_ioctl;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod job;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod machine;
 mod options;
 mod peer;
+mod properties;
 mod region;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod registers;
@@ -75,15 +86,17 @@ mod unsupported;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod xdma;
 
-pub use container::{Container, IommuProperties, IovaSpan, Joined};
+pub use address_space::{AddressSpace, Joined};
 pub use device::{DRIVER, VfioDevice};
 pub use error::VfioError;
+pub use interface::VfioInterface;
 pub use interrupt::VfioInterrupt;
 pub use iommu::Iommu;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub use machine::VfioMachine;
 pub use options::VfioOptions;
 pub use peer::{NotAPeer, PeerRange};
+pub use properties::{IommuProperties, IovaSpan};
 pub use region::VfioRegion;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub use rehearsal::{VfioNotes, VfioRehearsal};

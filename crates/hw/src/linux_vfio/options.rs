@@ -1,6 +1,6 @@
 //! Options with which a device is opened through VFIO.
 
-use super::{DRIVER, PeerRange, VfioError};
+use super::{DRIVER, PeerRange, VfioError, VfioInterface};
 use crate::drive_options::DriveOptions;
 use crate::linux_sysfs::{Address, Attachment, Consent, Device, Range, System};
 use crate::pci_driver::PciFunction;
@@ -19,6 +19,8 @@ pub struct VfioOptions<'a> {
     pub file: Option<&'a DeviceFile>,
     /// Memory of another device, for transfers between both.
     pub peer: Option<PeerRange>,
+    /// Interface of the kernel; `None` for [the best one](VfioInterface::choose).
+    pub interface: Option<VfioInterface>,
     /// Options of an NVMe drive.
     pub drive: DriveOptions,
     /// Whether timings are not meaningful.

@@ -77,7 +77,7 @@ mod open {
     #![allow(unsafe_code)]
 
     use super::super::bars::DeviceBars;
-    use super::super::{Container, DRIVER, Joined, VfioDevice, VfioError, VfioInterrupt};
+    use super::super::{AddressSpace, DRIVER, Joined, VfioDevice, VfioError, VfioInterrupt};
     use super::PeerRange;
     use crate::host_pages::filled;
     use crate::linux_sysfs::{Attachment, CardError, Device, Kind, Range, System, Window, access};
@@ -89,7 +89,7 @@ mod open {
     /// Width of the loads and stores of verification.
     const WORD: u64 = 8;
 
-    /// Another device in the container of a device, with its memory mapped into this process as UC.
+    /// Another device in the address space of a device, with its memory mapped into this process as UC.
     #[derive(Debug)]
     pub(in super::super) struct Peer {
         /// Unmapped before the device is closed.
@@ -101,19 +101,19 @@ mod open {
     }
 
     impl Peer {
-        /// Opens the other device in the same container. Its bus mastering is off.
+        /// Opens the other device in the same address space. Its bus mastering is off.
         ///
         /// # Errors
         /// [`VfioError`] of a device that is not bound to `vfio-pci`, of the range, and of VFIO.
         pub(in super::super) fn open(
             system: &System,
-            container: &mut Container,
+            address_space: &mut AddressSpace,
             peer: PeerRange,
         ) -> Result<Peer, VfioError> {
             let sysfs = Peer::check(system, peer)?;
             let range = Range { kind: Some(Kind::Storage), ..peer.range };
             let place = Attachment::place(&sysfs, range).map_err(VfioError::Range)?;
-            let joined = container.join(system, peer.device)?;
+            let joined = address_space.join(system, peer.device)?;
             let window = Window::open(&sysfs, &DeviceBars(Arc::clone(joined.device())), &place, MemoryType::Uc);
             let window = window.map_err(VfioError::Range)?;
             let requested = VfioInterrupt::enable(Arc::clone(joined.device()), VFIO_PCI_REQ_IRQ_INDEX, 0).ok();

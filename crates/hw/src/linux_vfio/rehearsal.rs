@@ -1,11 +1,13 @@
 //! Dry run of plans on a device behind VFIO: what a run would do, without opening the device.
 
 use super::bars::RehearsedBars;
+use super::container;
 use super::dma_plan::{self, DmaPlan, EngineKind};
 use super::drive;
+use super::iommufd::{self, device_file};
 use super::machine::{MAPPED, facts_without_device, with_peer};
 use super::peer::Peer;
-use super::{PeerRange, VfioError, VfioOptions};
+use super::{PeerRange, VfioError, VfioInterface, VfioOptions};
 use crate::drive_options::DataPointers;
 use crate::lines::Lines;
 use crate::linux_sysfs::{Address, BarFiles, Notes, Rehearsal, System};
@@ -19,6 +21,7 @@ use lanemark_machine::{
     Completion, Facts, Machine, MachineError, Operation, Partner, Plan, Samples, Task, Unsupported, Verb,
 };
 use lanemark_units::format_size;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Dry run of a [`VfioMachine`](super::VfioMachine): opens no device file, and records what each plan would do.
@@ -66,8 +69,8 @@ impl VfioRehearsal {
         let cpus = allowed_cpus().map_err(|error| unsupported(format!("no CPU affinity mask can be read: {error}")))?;
         let attachment = options.attachment_with(system, device, is_bound)?;
         let function = PciFunction::find(system, device).map_err(|error| unsupported(error.to_string()))?;
-        let group = function.iommu_group().ok().flatten();
-        let path = system.path("dev/vfio").join(group.unwrap_or_else(|| "GROUP".to_owned()));
+        let by = VfioInterface::choose(system, device, options.interface, options.peer.is_some())?;
+        let [spaces, path] = files_of(by, system, &function);
         let mut facts = facts_without_device(device, &Cpu::detected(), cpus.len(), options.is_emulated);
         let engine = options.file.and_then(EngineKind::of);
         let has_ranges = !attachment.places.is_empty();
@@ -89,7 +92,7 @@ impl VfioRehearsal {
         }
         let touches = ranges.as_ref().map(Rehearsal::notes);
         let lines = VfioNotes { touches, lines: Lines::default() };
-        let mut summary = summary(&path, options.file);
+        let mut summary = summary(by, [&spaces, &path], options.file);
         summary.extend(peer.map(|PeerRange { device, range }| {
             format!(
                 "opened in the same container: {device}, which is reset if it can be; BAR{} from {:#x} to {:#x}: overwritten, mapped as \
@@ -168,6 +171,22 @@ fn drive_summary(limits: DriveLimits, data: DataPointers) -> Vec<String> {
     ]
 }
 
+/// The file of address spaces and the file by which the device is opened. Before the device is bound, the second one may not
+/// exist, and has a placeholder as its name.
+fn files_of(by: VfioInterface, system: &System, function: &PciFunction) -> [PathBuf; 2] {
+    match by {
+        VfioInterface::Container => {
+            let group = function.iommu_group().ok().flatten().unwrap_or_else(|| "GROUP".to_owned());
+            [system.path(container::FILE), system.path("dev/vfio").join(group)]
+        }
+        VfioInterface::Iommufd => {
+            let file = device_file(system, function.address());
+            let file = file.unwrap_or_else(|| system.path("dev/vfio/devices/DEVICE"));
+            [system.path(iommufd::FILE), file]
+        }
+    }
+}
+
 /// Registers of an engine, in words.
 fn registers(engine: &Engine) -> String {
     let high = |low: u64, high: Option<u64>| match high {
@@ -182,10 +201,11 @@ fn registers(engine: &Engine) -> String {
     )
 }
 
-fn summary(path: &std::path::Path, file: Option<&DeviceFile>) -> Vec<String> {
+fn summary(by: VfioInterface, [spaces, path]: [&Path; 2], file: Option<&DeviceFile>) -> Vec<String> {
+    let by = if by == VfioInterface::Iommufd { by.in_words() } else { "VFIO" };
     let mut lines = vec![format!(
-        "opened through VFIO: {} and {}; opening resets the card if it can be reset, and the contents of its memory may be lost",
-        path.with_file_name("vfio").display(),
+        "opened through {by}: {} and {}; opening resets the card if it can be reset, and the contents of its memory may be lost",
+        spaces.display(),
         path.display()
     )];
     let Some((file, limits)) = file.and_then(|file| Some((file, file.limits()?))) else { return lines };

@@ -7,7 +7,7 @@ use super::faults::FaultLog;
 use super::host_window::HostWindow;
 use super::job::{DmaMemory, Job, Stuck};
 use super::peer::Peer;
-use super::{Container, VfioInterrupt};
+use super::{AddressSpace, VfioInterrupt};
 use crate::host_pages::{HostPages, changed_beside, fill, filled};
 use crate::x86::disturbance::Company;
 use crate::x86::pattern;
@@ -32,7 +32,7 @@ pub(super) const REPORT: Duration = Duration::from_millis(100);
 /// The parts of a machine that a run of DMA uses.
 pub(super) struct Bench<'a> {
     pub(super) name: &'a str,
-    pub(super) container: &'a Arc<Container>,
+    pub(super) address_space: &'a Arc<AddressSpace>,
     pub(super) driver: &'a mut EngineDriver,
     /// Memory of another device, for transfers between both.
     pub(super) peer: Option<&'a Peer>,
@@ -97,10 +97,10 @@ impl Bench<'_> {
         let log = FaultLog::from_now(self.log);
         let mut pages = self.allocated(layout.len)?;
         fill(&mut pages, layout.window_end, self.seed());
-        let device = Arc::clone(self.container.device());
+        let device = Arc::clone(self.address_space.device());
         let done = {
             let address_bits = self.driver.limits().address_bits;
-            let mapped = HostWindow::map(self.container, &mut pages, layout.len, address_bits, None);
+            let mapped = HostWindow::map(self.address_space, &mut pages, layout.len, address_bits, None);
             let mut window = mapped.map_err(|error| self.os("mapping memory for DMA", std::io::Error::other(error)))?;
             let iova = peer.map_or(Ok(window.iova(0)), |peer| lent(peer, &mut window));
             let done = iova.map_err(|error| self.device_error(error));
@@ -183,7 +183,7 @@ impl Bench<'_> {
         self.driver.check_identity().map_err(|stuck| self.stuck(stuck, plan.timeout))?;
         let vector = self.driver.set_vector(asked.completion == Completion::Interrupt);
         vector.map_err(|error| self.device_error(error.to_string()))?;
-        let master = BusMaster::enable(Arc::clone(self.container.device()));
+        let master = BusMaster::enable(Arc::clone(self.address_space.device()));
         let master = master.map_err(|error| self.os("enabling bus mastering", error))?;
         let deadline = self.deadline(plan.timeout);
         self.driver.check_idle(&deadline).map_err(|stuck| self.stuck(stuck, plan.timeout))?;
@@ -277,7 +277,7 @@ impl Bench<'_> {
         if !is_requested {
             return Ok(());
         }
-        Err(self.device_error(self.container.device().requested().to_string()))
+        Err(self.device_error(self.address_space.device().requested().to_string()))
     }
 
     /// Compares the bytes at both ends: of the last iteration for writes of the device, of the last transfer for its reads.

@@ -47,7 +47,7 @@ mod run {
                 HostPages::new(namespace.block_bytes).map_err(|error| self.os("allocating memory", error.into()))?;
             let window = self.mapped(&mut pages, layout)?;
             let iova = Iova((window.iova(0) + layout.len).next_multiple_of(HUGE) + HUGE);
-            let device = Arc::clone(self.container.device());
+            let device = Arc::clone(self.address_space.device());
             let done = self.read_twice(layout, &window, &page, iova);
             if device.can_reset() {
                 // A drive may count the blocked read as outstanding.
@@ -64,7 +64,7 @@ mod run {
             page: &HostPages,
             iova: Iova,
         ) -> Result<UnmappedRead, MachineError> {
-            let device = Arc::clone(self.container.device());
+            let device = Arc::clone(self.address_space.device());
             let master = BusMaster::enable(Arc::clone(&device));
             let _master = master.map_err(|error| self.os("enabling bus mastering", error))?;
             let mut queue = self.queue(layout, window, None)?;
@@ -74,11 +74,11 @@ mod run {
             let is_kept = || words().all(|at| page.load_word(at) == KEPT);
             words().for_each(|at| page.store_word(at, KEPT));
             // SAFETY: the page lives longer than its mapping, and is accessed by volatile loads and stores only.
-            let mapped = unsafe { self.container.map(iova, page.address(), page.len(), [true, true]) };
+            let mapped = unsafe { self.address_space.map(iova, page.address(), page.len(), [true, true]) };
             mapped.map_err(|error| self.os("mapping memory for DMA", error))?;
             let first = self.reads.once(&mut queue, read);
             let has_arrived = !is_kept();
-            self.container.unmap(iova, page.len()).map_err(|error| self.os("unmapping memory", error))?;
+            self.address_space.unmap(iova, page.len()).map_err(|error| self.os("unmapping memory", error))?;
             first?;
             if !has_arrived {
                 return Err(

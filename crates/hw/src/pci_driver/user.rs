@@ -36,8 +36,8 @@ pub enum User {
     },
     /// A program that uses it through VFIO.
     Vfio {
-        /// File of its IOMMU group.
-        group: PathBuf,
+        /// File that it has open: of the IOMMU group, or of a function in it.
+        file: PathBuf,
     },
     /// The console.
     Console,
@@ -77,7 +77,7 @@ impl fmt::Display for User {
             User::Path { device } => write!(f, "{device} is one of several paths to a drive"),
             User::Network { interface } => write!(f, "network interface {interface} is up"),
             User::VirtualFunctions { count } => write!(f, "it has {count} virtual functions"),
-            User::Vfio { group } => write!(f, "a program uses it through {}", group.display()),
+            User::Vfio { file } => write!(f, "a program uses it through {}", file.display()),
             User::Console => f.write_str("it shows the console"),
         }
     }

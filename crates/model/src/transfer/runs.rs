@@ -2,6 +2,7 @@
 
 use super::alike::AlikeRequest;
 use super::kept::Kept;
+use super::kinds::Kind;
 use super::sum::Sum;
 use super::way::{MOST_PIECES, PAGE, Way};
 use lanemark_machine::Verb;
@@ -91,6 +92,14 @@ impl Way<'_> {
                 self.append(&mut sum, &self.repeated(&of_run, passes)?);
                 next += run * passes;
             }
+            of_channel[0] = sum.map_or(Ticks::ZERO, |sum| sum.engine);
+        } else if let Some(kinds) = self.kinds(first, transfers) {
+            sum = Some(self.sum_of_one(first, &mut earlier_requests)?);
+            for Kind { nth, between } in kinds.iter().filter(|kind| kind.between > 0) {
+                let of_one = self.sum_of_one(*nth, &mut earlier_requests)?;
+                self.append(&mut sum, &self.repeated(&of_one, *between)?);
+            }
+            self.append(&mut sum, &self.sum_of_one(first + transfers - 1, &mut earlier_requests)?);
             of_channel[0] = sum.map_or(Ticks::ZERO, |sum| sum.engine);
         } else {
             // Between the first and the last, those that are alike are added together: of host memory, their order has no
