@@ -45,6 +45,9 @@ const DEVICES: &[&str] = &[
 /// The first edu.
 pub const EDU: &str = "0000:00:05.0";
 
+/// Its device file.
+const EDU_FILE: &str = "devices/edu.toml";
+
 /// A guest that the tests of DMA share.
 pub fn shared() -> Lent<'static> {
     static GUESTS: Guests = Guests::new(|| {
@@ -65,7 +68,7 @@ pub fn record(guest: &mut Guest, arguments: &str) -> Value {
 }
 
 /// Whether a function may be bus master, and its driver.
-fn state(guest: &mut Guest, function: &str) -> (bool, String) {
+pub fn state(guest: &mut Guest, function: &str) -> (bool, String) {
     let folder = format!("/sys/bus/pci/devices/{function}");
     let command = guest.expect(&format!("xxd -s 4 -l 1 -p {folder}/config"));
     let command = u8::from_str_radix(command.trim(), 16).unwrap();
@@ -73,9 +76,9 @@ fn state(guest: &mut Guest, function: &str) -> (bool, String) {
     (command & 4 != 0, driver.trim().to_owned())
 }
 
-/// Writes the device file of edu with changes.
-fn changed_file(guest: &mut Guest, changes: &[(&str, &str)]) {
-    let text = fs::read_to_string(root().join("devices/edu.toml")).unwrap();
+/// Writes a device file with changes.
+pub fn changed_file(guest: &mut Guest, file: &str, changes: &[(&str, &str)]) {
+    let text = fs::read_to_string(root().join(file)).unwrap();
     let changed = changes.iter().fold(text, |text, (from, to)| {
         assert!(text.contains(from), "{from}");
         text.replacen(from, to, 1)
@@ -172,6 +175,7 @@ pub fn an_interrupt_that_never_comes_is_a_timeout_with_its_name() {
     let mut guest = shared();
     changed_file(
         &mut guest,
+        EDU_FILE,
         &[("interrupt_command = 0x4", "interrupt_command = 0x8"), ("longest_ms = 2000", "longest_ms = 300")],
     );
     let said = guest.run(&format!(
@@ -187,7 +191,7 @@ pub fn an_interrupt_that_never_comes_is_a_timeout_with_its_name() {
 pub fn a_wrong_device_file_is_refused_before_the_card_is_bound() {
     let mut guest = shared();
     let bench = format!("lanemark bench --on {EDU} --bind vfio-pci --device mine.toml --question dma_read_latency");
-    changed_file(&mut guest, &[("source_register = 0x80", "source_register = 0x84")]);
+    changed_file(&mut guest, EDU_FILE, &[("source_register = 0x80", "source_register = 0x84")]);
     let said = guest.run(&bench);
     assert!(said.status == 2 && said.stderr.contains("engine.source_register: 0x84 is no multiple"), "{said:?}");
     assert!(!said.stdout.contains("bound to"), "{said:?}");
@@ -195,7 +199,7 @@ pub fn a_wrong_device_file_is_refused_before_the_card_is_bound() {
         ("device = 0x11e8", "device = 0x11e9", "its device is 0x11e8, and the device file has id.device = 0x11e9"),
         ("len_bytes = \"1MiB\"", "len_bytes = \"2MiB\"", "BAR0 has 0x100000 B"),
     ] {
-        changed_file(&mut guest, &[(from, to)]);
+        changed_file(&mut guest, EDU_FILE, &[(from, to)]);
         let said = guest.run(&bench);
         assert!(said.status != 0 && said.stderr.contains(words), "{said:?}");
         assert_eq!(state(&mut guest, EDU), (false, String::new()));

@@ -2,12 +2,13 @@
 
 use crate::guest::Guest;
 use crate::storage::with_decoding_off;
-use crate::{shared, xdma_card};
+use crate::{descriptors, shared, xdma_card};
 use lanemark_checks::page::{Block, Page};
 use lanemark_checks::shown::missing;
 
 pub fn card_commands_print_the_shown_output() {
-    let is_other = |block: &Block| ["module", "xdma", "iommufd"].iter().any(|kind| block.has(kind));
+    let kinds = ["module", "xdma", "iommufd", "descriptors"];
+    let is_other = |block: &Block| kinds.iter().any(|kind| block.has(kind));
     on_an_unused_card(|block| block.has("guest") && !is_other(block));
 }
 
@@ -22,6 +23,11 @@ pub fn commands_with_amds_driver_print_the_shown_output() {
 
 pub fn commands_with_iommufd_print_the_shown_output() {
     on_an_unused_card(|block| block.has("guest") && block.has("iommufd"));
+}
+
+pub fn commands_for_an_engine_with_descriptors_print_the_shown_output() {
+    let (mut guest, _twin) = descriptors::shared();
+    print_the_shown_output(|block| block.has("guest") && block.has("descriptors"), |run| run(&mut guest));
 }
 
 /// On a card like a reader's.

@@ -7,6 +7,7 @@
 
 mod bench;
 mod card;
+mod descriptors;
 mod dma;
 mod doctor;
 mod drive;
@@ -27,6 +28,7 @@ mod storage;
 mod topology;
 mod vfio;
 mod xdma_card;
+mod xdma_twin;
 
 use guest::{Guest, Guests, Hardware, KERNEL_WITH_BOTH, KERNEL_WITH_IOMMUFD, Lent, usual_kernel};
 use lanemark_checks::trials::{Available, Trial, run};
@@ -60,6 +62,13 @@ fn main() -> ExitCode {
         card::the_last_bytes_of_an_8_gib_bar_are_accessible,
         card::registers_are_loaded_and_not_stored_to_by_default,
         card::a_non_prefetchable_bar_has_no_write_combining_mapping,
+        descriptors::a_card_that_fetches_descriptors_answers_questions_about_dma,
+        descriptors::lists_of_several_pages_end_in_memory_in_a_register_and_by_an_interrupt_of_any_vector,
+        descriptors::bytes_that_the_engine_loses_or_writes_beside_a_transfer_are_found,
+        descriptors::an_engine_that_hangs_or_sends_no_interrupt_is_a_timeout_with_its_name,
+        descriptors::errors_that_the_engine_logs_end_a_run_with_their_words,
+        descriptors::another_engine_at_these_registers_is_refused_before_a_store,
+        descriptors::a_dry_run_lists_layout_lists_and_interrupt_and_touches_no_register,
         dma::the_engine_of_a_device_answers_questions_about_dma,
         dma::pages_of_4_kib_and_of_2_mib_are_mapped_by_the_iommu,
         dma::a_dry_run_lists_binds_registers_and_pages_and_changes_nothing,
@@ -93,6 +102,7 @@ fn main() -> ExitCode {
         driver::a_driver_that_refuses_the_device_leaves_the_former_one,
         driver::binding_needs_root,
         guide::card_commands_print_the_shown_output,
+        guide::commands_for_an_engine_with_descriptors_print_the_shown_output,
         host::bench_of_the_guests_memory_is_marked_as_emulated,
         iommus::a_virtual_iommu_answers_the_questions_of_a_real_one,
         iommus::vt_d_without_caching_mode_answers_the_same_questions,

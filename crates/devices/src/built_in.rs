@@ -14,8 +14,10 @@ pub struct BuiltIn {
 }
 
 /// The built-in device files.
-pub const DEVICES: &[BuiltIn] =
-    &[BuiltIn { name: "edu", file: "devices/edu.toml", text: include_str!("../../../devices/edu.toml") }];
+pub const DEVICES: &[BuiltIn] = &[
+    BuiltIn { name: "edu", file: "devices/edu.toml", text: include_str!("../../../devices/edu.toml") },
+    BuiltIn { name: "xdma", file: "devices/xdma.toml", text: include_str!("../../../devices/xdma.toml") },
+];
 
 /// The built-in device file of this name; `None` if there is none.
 #[must_use]

@@ -1,5 +1,6 @@
 //! The types of a device file, and the rules of several keys.
 
+use crate::descriptors::{self, DescriptorEngine, DmaLimits};
 use crate::error::DeviceFileError;
 use crate::read::{Reader, Values};
 use lanemark_units::format_size;
@@ -17,8 +18,10 @@ pub struct DeviceFile {
     pub id: Identifiers,
     /// Memory BARs that the device must have.
     pub bars: Vec<BarOf>,
-    /// DMA engine, if it has one.
+    /// DMA engine that is started by registers, if it has one.
     pub engine: Option<Engine>,
+    /// DMA engine that fetches descriptors, if it has one; a device has at most one of both.
+    pub descriptors: Option<DescriptorEngine>,
     /// Interrupt of the engine, if it has one.
     pub interrupt: Option<Interrupt>,
     /// Ranges that may be accessed without an effect elsewhere.
@@ -149,7 +152,7 @@ impl DeviceFile {
         let mut reader = Reader::new(file, text).without_problems()?;
         let first = |name: &str| reader.all(name).first().cloned();
         let (top, id) = (first("").unwrap_or_default(), first("id").unwrap_or_default());
-        let (engine, interrupt) = (first("engine"), first("interrupt"));
+        let (engine, descriptors, interrupt) = (first("engine"), first("descriptors"), first("interrupt"));
         let device = DeviceFile {
             name: top.text("name"),
             summary: top.text("summary"),
@@ -157,6 +160,7 @@ impl DeviceFile {
             id: identifiers(&id),
             bars: reader.all("bar").iter().map(bar).collect(),
             engine: engine.as_ref().map(self::engine),
+            descriptors: descriptors.as_ref().map(descriptors::read),
             interrupt: interrupt.as_ref().map(self::interrupt),
             harmless: reader.all("harmless").iter().map(harmless).collect(),
         };
@@ -164,6 +168,9 @@ impl DeviceFile {
         rules.bars(reader.all("bar"));
         if let (Some(values), Some(engine)) = (&engine, &device.engine) {
             rules.engine(values, engine, interrupt.is_some());
+        }
+        if let (Some(values), Some(engine)) = (&descriptors, &device.descriptors) {
+            rules.descriptors(values, engine);
         }
         if let (Some(values), Some(interrupt)) = (&interrupt, &device.interrupt) {
             rules.interrupt(values, interrupt);
@@ -278,7 +285,7 @@ impl Rules<'_> {
         }
     }
 
-    /// Length of a BAR of the file.
+    /// Length of a BAR of the file; an error for `key` if the file has no such BAR.
     fn len_of(&mut self, values: &Values, key: &str, bar: u8) -> Option<u64> {
         let found = self.device.bars.iter().find(|of| of.number == bar).map(|of| of.len_bytes);
         if found.is_none() {
@@ -355,27 +362,58 @@ impl Rules<'_> {
         if engine.with_interrupt.is_some() {
             self.check(has_interrupt, values, "interrupt_command", "needs a section [interrupt]");
         }
-        let alignment = engine.alignment_bytes;
-        self.check(alignment.is_power_of_two(), values, "alignment_bytes", "must be a power of two");
-        let fits = engine.most_bytes <= engine.memory_bytes;
-        self.check(fits, values, "most_bytes", format!("is beyond memory_bytes, {}", format_size(engine.memory_bytes)));
-        let end = engine.memory_start.checked_add(engine.memory_bytes - 1);
         let holds = if width == 8 || engine.source_high.is_some() && engine.destination_high.is_some() {
             u64::MAX
         } else {
             most
         };
+        self.limits(values, &engine.limits(), holds);
+    }
+
+    /// Checks the memory of a device whose engine takes addresses of it up to `holds`.
+    fn limits(&mut self, values: &Values, limits: &DmaLimits, holds: u64) {
+        let DmaLimits { memory_start, memory_bytes, most_bytes, alignment_bytes: alignment, .. } = *limits;
+        self.check(alignment.is_power_of_two(), values, "alignment_bytes", "must be a power of two");
+        let fits = most_bytes <= memory_bytes;
+        self.check(fits, values, "most_bytes", format!("is beyond memory_bytes, {}", format_size(memory_bytes)));
+        let end = memory_start.checked_add(memory_bytes - 1);
         let message = "with memory_bytes it ends beyond what the address registers hold";
         self.check(end.is_some_and(|end| end <= holds), values, "memory_start", message);
-        for (key, number) in [("memory_start", engine.memory_start), ("most_bytes", engine.most_bytes)] {
+        for (key, number) in [("memory_start", memory_start), ("most_bytes", most_bytes)] {
             let message = format!("is no multiple of alignment_bytes, {alignment}");
             self.check(number.is_multiple_of(alignment.max(1)), values, key, message);
         }
     }
 
+    fn descriptors(&mut self, values: &Values, engine: &DescriptorEngine) {
+        let is_only = self.device.engine.is_none();
+        self.check(
+            is_only,
+            values,
+            "layout",
+            "a file describes one engine: remove the section [engine] or [descriptors]",
+        );
+        if let Some(len) = self.len_of(values, "bar", engine.bar) {
+            let end = engine.registers().map(|at| at + 4).max().unwrap_or(0);
+            let (size, channel) = (format_size(len), engine.channel);
+            let message = format!("the registers of channel {channel} end at {end:#x}, beyond the BAR of {size}");
+            self.check(end <= len, values, "bar", message);
+        }
+        self.limits(values, &engine.limits, u64::MAX);
+        for (key, message) in descriptors::broken(engine) {
+            self.broken(values, key, message);
+        }
+    }
+
     fn interrupt(&mut self, values: &Values, interrupt: &Interrupt) {
+        if self.device.descriptors.is_some() {
+            for (key, message) in descriptors::broken_interrupt(values) {
+                self.broken(values, key, message);
+            }
+            return;
+        }
         let Some(engine) = self.device.engine else {
-            self.broken(values, "kind", "needs a section [engine]");
+            self.broken(values, "kind", "needs a section [engine] or [descriptors]");
             return;
         };
         if !matches!(interrupt.register_bytes, 4 | 8) {
@@ -415,10 +453,40 @@ impl Rules<'_> {
     }
 }
 
+impl Engine {
+    /// Addresses, memory and lengths of its transfers.
+    #[must_use]
+    pub const fn limits(&self) -> DmaLimits {
+        DmaLimits {
+            address_bits: self.address_bits,
+            memory_start: self.memory_start,
+            memory_bytes: self.memory_bytes,
+            most_bytes: self.most_bytes,
+            alignment_bytes: self.alignment_bytes,
+            longest_ms: self.longest_ms,
+        }
+    }
+}
+
 impl DeviceFile {
+    /// Addresses, memory and lengths of DMA transfers; `None` without an engine.
+    #[must_use]
+    pub fn limits(&self) -> Option<DmaLimits> {
+        let by_registers = self.engine.as_ref().map(Engine::limits);
+        by_registers.or_else(|| self.descriptors.as_ref().map(|engine| engine.limits))
+    }
+
+    /// Whether the engine can send an interrupt at the end of a transfer.
+    #[must_use]
+    pub fn interrupts(&self) -> bool {
+        let is_requested = self.engine.is_none_or(|engine| engine.with_interrupt.is_some());
+        self.interrupt.is_some() && is_requested
+    }
+
     /// Registers of engine and interrupt: BAR, offset and width.
     pub fn registers(&self) -> impl Iterator<Item = (u8, u64, u8)> + '_ {
-        self.engine.iter().flat_map(|engine| {
+        let of_lists = self.descriptors.iter().flat_map(|engine| engine.registers().map(|at| (engine.bar, at, 4)));
+        let by_registers = self.engine.iter().flat_map(|engine| {
             let of_engine = [
                 Some(engine.source),
                 engine.source_high,
@@ -434,7 +502,8 @@ impl DeviceFile {
                 each.map(|at| (engine.bar, at, interrupt.register_bytes))
             });
             of_engine.chain(of_interrupt)
-        })
+        });
+        by_registers.chain(of_lists)
     }
 }
 

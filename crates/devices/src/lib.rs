@@ -13,6 +13,8 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `device_file` | [`DeviceFile`]: the types, and the checks of several keys |
+//! | `descriptors` | [`DescriptorEngine`]: an engine that fetches descriptors, and [`DmaLimits`] of any engine |
+//! | `xdma` | [`xdma`]: registers and descriptors of the layout `xdma` |
 //! | `spec` | sections and keys, each declared once |
 //! | `read` | reader, with file, line and key in each message |
 //! | `schema` | JSON Schema and Markdown table of the keys |
@@ -21,13 +23,16 @@
 #![forbid(unsafe_code)]
 
 mod built_in;
+mod descriptors;
 mod device_file;
 mod error;
 mod read;
 mod schema;
 mod spec;
+pub mod xdma;
 
 pub use built_in::{BuiltIn, DEVICES, built_in};
+pub use descriptors::{DescriptorEngine, DmaLimits, Layout, Polled};
 pub use device_file::{BarOf, DeviceFile, Engine, Harmless, Identifiers, Interrupt, InterruptKind};
 pub use error::{DeviceFileError, FileProblem};
 pub use schema::{key_table, schema};

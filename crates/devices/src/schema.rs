@@ -108,7 +108,8 @@ mod tests {
             let table: toml::Table = device.text.parse().unwrap();
             let mut document = serde_json::to_value(table).unwrap();
             assert!(validator.is_valid(&document), "{}", device.name);
-            document["engine"]["colour"] = json!(1);
+            let section = if document.get("engine").is_some() { "engine" } else { "descriptors" };
+            document[section]["colour"] = json!(1);
             assert!(!validator.is_valid(&document));
         }
     }

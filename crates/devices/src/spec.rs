@@ -71,6 +71,26 @@ pub(crate) const RANGE_KINDS: [&str; 4] = ["storage", "registers", "registers:wr
 /// Kinds of interrupts.
 pub(crate) const INTERRUPT_KINDS: [&str; 2] = ["msi", "msi-x"];
 
+/// Layouts of descriptors that the program can write.
+pub(crate) const LAYOUTS: [&str; 1] = ["xdma"];
+
+/// Places where a core polls for the end of a list of descriptors.
+pub(crate) const POLLED: [&str; 2] = ["write-back", "status"];
+
+/// Longest transfer of one descriptor: a field of 28 bits. Source: PG195, "Descriptor Format".
+const DESCRIPTOR_BYTES: u64 = (1 << 28) - 1;
+
+const ADDRESS_BITS: Key =
+    key("address_bits", Kind::Number(12, 64), "width of its addresses of host memory; a real card needs at least 22");
+const MEMORY_START: Key = key("memory_start", VALUE, "first address of the device's own memory, as the engine uses it");
+const MEMORY_BYTES: Key =
+    key("memory_bytes", Kind::Size(4, OFFSET), "length of the device's own memory; **its contents are lost**");
+const MOST_BYTES: Key = key("most_bytes", Kind::Size(4, OFFSET), "largest transfer");
+const ALIGNMENT_BYTES: Key =
+    optional("alignment_bytes", Kind::Number(1, 4096), Fallback::Number(1), "alignment of addresses and lengths");
+const LONGEST_MS: Key =
+    key("longest_ms", Kind::Number(1, 60_000), "longest time of a transfer; then the engine counts as stuck");
+
 /// All sections.
 pub(crate) const SECTIONS: &[Section] = &[
     Section {
@@ -134,21 +154,40 @@ pub(crate) const SECTIONS: &[Section] = &[
             key("done_mask", VALUE, "bits of done_register that are compared"),
             key("done_value", VALUE, "value of these bits after the end of a transfer"),
             optional("failed_mask", VALUE, NONE, "bits of done_register that are set after a failed transfer"),
+            ADDRESS_BITS,
+            MEMORY_START,
+            MEMORY_BYTES,
+            MOST_BYTES,
+            ALIGNMENT_BYTES,
+            LONGEST_MS,
+        ],
+    },
+    Section {
+        name: "descriptors",
+        is_repeated: false,
+        is_required: false,
+        doc: "a DMA engine that fetches descriptors from host memory, instead of a section [engine]",
+        keys: &[
+            key("layout", Kind::Choice(&LAYOUTS), "layout of its descriptors and registers"),
+            key("bar", BAR, "BAR of its registers"),
+            optional("channel", Kind::Number(0, 3), Fallback::Number(0), "channel of each direction, counted from 0"),
             key(
-                "address_bits",
-                Kind::Number(12, 64),
-                "width of its addresses of host memory; a real card needs at least 22",
+                "polled",
+                Kind::Choice(&POLLED),
+                "place that a core polls for the end of a transfer: a word that the engine writes to host memory, or its status \
+                 register",
             ),
-            key("memory_start", VALUE, "first address of the device's own memory, as the engine uses it"),
-            key("memory_bytes", Kind::Size(4, OFFSET), "length of the device's own memory; **its contents are lost**"),
-            key("most_bytes", Kind::Size(4, OFFSET), "largest transfer"),
-            optional(
-                "alignment_bytes",
-                Kind::Number(1, 4096),
-                Fallback::Number(1),
-                "alignment of addresses and lengths",
+            key(
+                "descriptor_bytes",
+                Kind::Size(4, DESCRIPTOR_BYTES),
+                "largest transfer of one descriptor; a larger transfer is a list of several",
             ),
-            key("longest_ms", Kind::Number(1, 60_000), "longest time of a transfer; then the engine counts as stuck"),
+            ADDRESS_BITS,
+            MEMORY_START,
+            MEMORY_BYTES,
+            MOST_BYTES,
+            ALIGNMENT_BYTES,
+            LONGEST_MS,
         ],
     },
     Section {

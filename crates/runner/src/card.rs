@@ -53,10 +53,11 @@ pub(crate) fn open(address: Address, access: &CardAccess, cancel: &Cancel) -> Re
         let mappings = machine.mappings().to_vec();
         let peer = peer.map(|peer| Device::find(&system, peer.device)).transpose()?;
         let peer = peer.map(|device| (device.clone(), State::now(&device)));
-        let notes = file.filter(|file| file.engine.is_some()).map(|file| {
+        let notes = file.filter(|file| file.limits().is_some()).map(|file| {
+            let by = if file.descriptors.is_some() { "descriptors and registers" } else { "registers" };
             format!(
-                "{address}: a core starts each transfer of the engine '{}' by registers and sees its end, so every time of DMA \
-                 includes both: it is an upper bound, and a rate a lower bound",
+                "{address}: a core starts each transfer of the engine '{}' by {by} and sees its end, so every time of DMA includes \
+                 both: it is an upper bound, and a rate a lower bound",
                 file.name
             )
         });

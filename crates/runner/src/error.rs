@@ -215,7 +215,7 @@ pub enum RunError {
     #[error("peer: {0} is the target itself: name another card")]
     PeerIsTarget(String),
     /// Memory of another card, without a device file that describes an engine.
-    #[error("peer needs a device file with a section [engine]: name it with --device")]
+    #[error("peer needs a device file with a section [engine] or [descriptors]: name it with --device")]
     PeerWithoutEngine,
     /// A device file with errors.
     #[error("device: {0}")]

@@ -87,7 +87,7 @@ impl CardAccess {
     /// Checks that another card is another one, and that something is said of the engine.
     fn check_peer(&self, targets: &[Target]) -> Result<(), RunError> {
         let Some(peer) = self.peer else { return Ok(()) };
-        let has_engine = self.device.as_ref().is_some_and(|file| file.engine.is_some());
+        let has_engine = self.device.as_ref().is_some_and(|file| file.limits().is_some());
         match targets.iter().find(|target| matches!(target, Target::Card(_))) {
             Some(Target::Card(address)) if *address == peer.device => Err(RunError::PeerIsTarget(address.to_string())),
             _ if !has_engine => Err(RunError::PeerWithoutEngine),

@@ -2,10 +2,10 @@
 
 use crate::linux_sysfs::Range;
 use crate::x86::refusal::Refusal;
-use lanemark_devices::Engine;
+use lanemark_devices::{DeviceFile, DmaLimits, Polled};
 use lanemark_machine::{
-    Completion, CoreWork, Descriptors, DmaCall, EngineJob, EngineWork, HostMemory, Lane, Partner, Plan, Share, Task,
-    Transfer, Verb, Work,
+    Completion, CoreWork, Descriptors, DmaCall, DmaFacts, EngineJob, EngineWork, HostMemory, Lane, Partner, Plan,
+    Share, Task, Transfer, Verb, Work,
 };
 use lanemark_units::{MemoryType, format_size};
 
@@ -17,23 +17,58 @@ pub(super) struct DmaPlan {
     pub(super) transfer: Transfer,
     /// Method by which the core sees the end of each transfer.
     pub(super) completion: Completion,
+    /// Method by which the core sees the end of a transfer that is not timed; never an interrupt.
+    pub(super) polled: Completion,
 }
 
 /// Properties of an engine that decide which plans it can run.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits<'a> {
-    pub(super) engine: &'a Engine,
-    pub(super) interrupts: bool,
+pub(super) struct Limits {
+    pub(super) engine: EngineKind,
     pub(super) mapped_bytes: u64,
     /// Memory of another device.
     pub(super) peer: Option<Range>,
     pub(super) cores: u32,
 }
 
+/// What a device file says about its engine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct EngineKind {
+    pub(super) limits: DmaLimits,
+    pub(super) interrupts: bool,
+    /// Place to poll of an engine that fetches descriptors; `None` of one that is started by registers.
+    pub(super) descriptors: Option<Polled>,
+}
+
+impl EngineKind {
+    /// The engine of a device file; `None` if it describes none.
+    pub(super) fn of(file: &DeviceFile) -> Option<EngineKind> {
+        let descriptors = file.descriptors.map(|engine| engine.polled);
+        Some(EngineKind { limits: file.limits()?, interrupts: file.interrupts(), descriptors })
+    }
+
+    /// The facts of a card with this engine.
+    pub(super) const fn facts(&self, mapped_bytes: u64, page_bytes: u64) -> DmaFacts {
+        DmaFacts {
+            has_flag: matches!(self.descriptors, Some(Polled::WriteBack)),
+            fetches_only: self.descriptors.is_some(),
+            ..DmaFacts::of_register_engine(mapped_bytes, page_bytes)
+        }
+    }
+
+    /// The place that a core polls.
+    const fn polled(&self) -> Completion {
+        match self.descriptors {
+            Some(Polled::WriteBack) => Completion::Flag,
+            Some(Polled::Status) | None => Completion::Register,
+        }
+    }
+}
+
 /// The transfers of a plan with DMA; `None` for other work.
-pub(super) fn of(plan: &Plan, limits: &Limits<'_>) -> Option<Result<DmaPlan, Refusal>> {
+pub(super) fn of(plan: &Plan, limits: &Limits) -> Option<Result<DmaPlan, Refusal>> {
     let asked = match &plan.work {
-        Work::Engines(work) => engines(work),
+        Work::Engines(work) => engines(work, limits),
         Work::Cores(CoreWork { lanes, before }) if plan.work.dma_calls().next().is_some() => match lanes.as_slice() {
             [Lane { core, task: Task::DmaCall(call) }] if before.is_empty() => self::call(*core, call, limits),
             _ => refused("driver calls of several cores", "the engine does one transfer at a time"),
@@ -49,11 +84,11 @@ fn refused<T>(what: impl Into<String>, because: impl Into<String>) -> Result<T, 
     Err(Refusal::new(what, because))
 }
 
-fn engines(work: &EngineWork) -> Result<DmaPlan, Refusal> {
+fn engines(work: &EngineWork, limits: &Limits) -> Result<DmaPlan, Refusal> {
     let transfer = match work.jobs.as_slice() {
         [EngineJob::Transfer(transfer)] => *transfer,
         [EngineJob::WriteRead(_)] => {
-            return refused("writes that are followed by reads", "the engine does one transfer at a time");
+            return refused("writes and reads of one card", "the engine does one transfer at a time");
         }
         [EngineJob::OnChannels(dealt)] => {
             return refused(
@@ -74,19 +109,26 @@ fn engines(work: &EngineWork) -> Result<DmaPlan, Refusal> {
             "its memory was written by a core of its own socket",
         );
     }
-    Ok(DmaPlan { core: 0, transfer, completion: Completion::Register })
+    let polled = limits.engine.polled();
+    Ok(DmaPlan { core: 0, transfer, completion: polled, polled })
 }
 
-fn call(core: u32, call: &DmaCall, limits: &Limits<'_>) -> Result<DmaPlan, Refusal> {
+fn call(core: u32, call: &DmaCall, limits: &Limits) -> Result<DmaPlan, Refusal> {
     let DmaCall { transfer, channel, share, descriptors, completion } = *call;
+    let is_fetching = limits.engine.descriptors.is_some();
     match share {
         Share::List => {}
+        // The few stores of the list are included: it is written for each transfer.
+        Share::Doorbell if is_fetching => {}
         Share::Call => return refused("a call of a kernel driver", "the registers are mapped into this program"),
         Share::Doorbell => {
             return refused("a doorbell with descriptors prepared in advance", "the registers hold one transfer");
         }
     }
-    if descriptors != Descriptors::Written(MemoryType::Uc) {
+    if is_fetching && descriptors != Descriptors::Fetched {
+        return refused("descriptors written to the card", "the engine fetches them from host memory");
+    }
+    if !is_fetching && descriptors != Descriptors::Written(MemoryType::Uc) {
         return refused(
             "descriptors in host memory or in WC memory",
             "a transfer is described by registers, mapped as UC",
@@ -95,27 +137,38 @@ fn call(core: u32, call: &DmaCall, limits: &Limits<'_>) -> Result<DmaPlan, Refus
     if channel != 0 {
         return refused(format!("channel {channel} of a card"), "the engine has one, counted from 0");
     }
+    let polled = limits.engine.polled();
     match completion {
-        Completion::Register => {}
+        _ if completion == polled => {}
+        Completion::Register => {
+            return refused(
+                "a register that shows the end of a transfer",
+                "the device file has descriptors.polled = \"write-back\", a word in host memory",
+            );
+        }
         Completion::Flag => {
             return refused(
                 "a completion flag in host memory",
                 "the device file describes a register that shows the end",
             );
         }
-        Completion::Interrupt if limits.interrupts => {}
+        Completion::Interrupt if limits.engine.interrupts => {}
         Completion::Interrupt => {
-            let because = "the device file has no section [interrupt] or no key engine.interrupt_command";
+            let because = if is_fetching {
+                "the device file has no section [interrupt]"
+            } else {
+                "the device file has no section [interrupt] or no key engine.interrupt_command"
+            };
             return refused("an interrupt at the end of a transfer", because);
         }
     }
-    Ok(DmaPlan { core, transfer, completion })
+    Ok(DmaPlan { core, transfer, completion, polled })
 }
 
 /// Checks a transfer against the engine and the mapped memory.
-fn fits(asked: DmaPlan, limits: &Limits<'_>) -> Result<DmaPlan, Refusal> {
+fn fits(asked: DmaPlan, limits: &Limits) -> Result<DmaPlan, Refusal> {
     let Transfer { card, verb, partner, bytes, window, outstanding, .. } = asked.transfer;
-    let engine = limits.engine;
+    let engine = limits.engine.limits;
     if card != 0 {
         return refused(format!("transfers by card {card}"), "only the device of the target has an engine here");
     }
@@ -171,12 +224,16 @@ mod tests {
     use super::*;
     use lanemark_machine::{Pattern, Window, Writer};
 
-    fn limits(engine: &Engine) -> Limits<'_> {
-        Limits { engine, interrupts: true, mapped_bytes: 1 << 20, peer: None, cores: 1 }
+    fn limits(engine: &EngineKind) -> Limits {
+        Limits { engine: *engine, mapped_bytes: 1 << 20, peer: None, cores: 1 }
     }
 
-    fn edu() -> Engine {
-        lanemark_devices::built_in("edu").unwrap().unwrap().engine.unwrap()
+    fn built_in(name: &str) -> EngineKind {
+        EngineKind::of(&lanemark_devices::built_in(name).unwrap().unwrap()).unwrap()
+    }
+
+    fn edu() -> EngineKind {
+        built_in("edu")
     }
 
     fn transfer(bytes: u64, window_bytes: u64) -> Transfer {
@@ -188,7 +245,7 @@ mod tests {
         Plan::new(vec![EngineJob::Transfer(transfer)], 1)
     }
 
-    fn verdict(plan: &Plan, engine: &Engine) -> Option<String> {
+    fn verdict(plan: &Plan, engine: &EngineKind) -> Option<String> {
         match of(plan, &limits(engine))? {
             Ok(_) => Some(String::new()),
             Err(Refusal::Unsupported { what, because }) => Some(format!("{what}: {because}")),
@@ -232,7 +289,7 @@ mod tests {
 
     #[test]
     fn addresses_and_lengths_are_multiples_of_the_alignment() {
-        let engine = Engine { alignment_bytes: 8, ..edu() };
+        let engine = EngineKind { limits: DmaLimits { alignment_bytes: 8, ..edu().limits }, ..edu() };
         assert_eq!(verdict(&plan(transfer(64, 4096)), &engine).unwrap(), "");
         assert!(verdict(&plan(transfer(60, 4096)), &engine).unwrap().contains("multiples of 8 B"));
         let mut shifted = transfer(64, 2048);
@@ -262,8 +319,31 @@ mod tests {
         ] {
             assert!(said(other).contains(words), "{words}: {}", said(other));
         }
-        let limits = Limits { interrupts: false, ..limits(&edu) };
+        let limits = limits(&EngineKind { interrupts: false, ..edu });
         assert!(of(&Plan::new(call, 1), &limits).unwrap().is_err());
+    }
+
+    #[test]
+    fn an_engine_with_descriptors_fetches_them_and_ends_as_its_file_says() {
+        let written_back = built_in("xdma");
+        let status = EngineKind { descriptors: Some(Polled::Status), ..written_back };
+        let call = |descriptors, completion| {
+            let (transfer, share) = (transfer(64, 4096), Share::Doorbell);
+            Plan::new(DmaCall { transfer, channel: 0, share, descriptors, completion }, 1)
+        };
+        let said = |engine, completion| verdict(&call(Descriptors::Fetched, completion), engine).unwrap();
+        assert_eq!(said(&written_back, Completion::Flag), "");
+        assert_eq!(said(&status, Completion::Register), "");
+        assert_eq!(said(&status, Completion::Interrupt), "");
+        assert!(said(&written_back, Completion::Register).contains("descriptors.polled"));
+        assert!(said(&status, Completion::Flag).contains("shows the end"));
+        let silent = EngineKind { interrupts: false, ..status };
+        assert!(said(&silent, Completion::Interrupt).contains("no section [interrupt]"));
+        let written = call(Descriptors::Written(MemoryType::Uc), Completion::Flag);
+        assert!(verdict(&written, &written_back).unwrap().contains("fetches them from host memory"));
+        let facts = written_back.facts(4096, 4096);
+        assert!(facts.fetches_only && facts.has_flag && !status.facts(4096, 4096).has_flag);
+        assert!(!edu().facts(4096, 4096).fetches_only);
     }
 
     #[test]

@@ -1,17 +1,18 @@
 //! The DMA engine of a device, driven as its device file says.
 
 use super::interrupt::VfioInterrupt;
+use super::job::{DmaMemory, Job, Stuck, within};
 use super::registers::Registers;
+use super::xdma::XdmaDriver;
 use super::{VfioDevice, VfioError};
 use crate::linux_sysfs::Device;
 use crate::x86::sample::stamp_before;
 use crate::x86::timer::Timer;
-use lanemark_devices::{DeviceFile, Engine, Interrupt, InterruptKind};
+use lanemark_devices::{DeviceFile, DmaLimits, Engine, Interrupt, InterruptKind};
 use lanemark_machine::{Completion, Verb};
 use lanemark_units::Ticks;
 use rustix::io::Errno;
 use std::cell::Cell;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -26,43 +27,6 @@ const PAUSE: u64 = 16;
 /// Longest wait without a look at the flags, in ms.
 const LOOK_MS: u32 = 100;
 
-/// One transfer between the device's own memory and host memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Job {
-    /// Direction as seen by the device.
-    pub(super) verb: Verb,
-    /// Address of the host memory.
-    pub(super) iova: u64,
-    pub(super) bytes: u64,
-}
-
-/// Why a transfer did not end.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Stuck {
-    /// The register did not show the end in time.
-    Register,
-    /// The interrupt did not arrive in time.
-    Interrupt,
-    /// The sample took longer than its plan permits.
-    Plan,
-    /// The run was interrupted.
-    Interrupted,
-    /// A system call failed.
-    Os(Errno),
-}
-
-impl fmt::Display for Stuck {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Stuck::Register => f.write_str("the register that shows the end of a transfer"),
-            Stuck::Interrupt => f.write_str("the interrupt at the end of a transfer"),
-            Stuck::Plan => f.write_str("the transfers of a sample"),
-            Stuck::Interrupted => f.write_str("a transfer, until it was interrupted"),
-            Stuck::Os(error) => write!(f, "a transfer: {error}"),
-        }
-    }
-}
-
 /// The flags and limits of a sample.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deadline<'a> {
@@ -71,12 +35,24 @@ pub(super) struct Deadline<'a> {
     pub(super) end: u64,
 }
 
+/// How transfers are described and started.
+#[derive(Clone, Copy, Debug)]
+enum Mechanism {
+    /// By registers, one transfer at a time.
+    Registers(Engine),
+    /// By lists of descriptors in host memory.
+    Xdma(XdmaDriver),
+}
+
 /// The engine of an open device.
 #[derive(Debug)]
 pub(super) struct EngineDriver {
-    engine: Engine,
+    mechanism: Mechanism,
+    limits: DmaLimits,
     interrupt: Option<Interrupt>,
     registers: Registers,
+    /// Whether the registers are those of the device file: nothing is stored to them before.
+    is_identified: Cell<bool>,
     /// Vector of the engine, while it is enabled.
     vector: Option<VfioInterrupt>,
     device: Arc<VfioDevice>,
@@ -90,7 +66,7 @@ pub(super) struct EngineDriver {
 }
 
 impl EngineDriver {
-    /// Maps the registers of the engine of `file`, and changes none.
+    /// Maps the registers of the engine of `file`, and changes none; `None` if it describes none.
     ///
     /// # Errors
     /// [`VfioError`] of the BAR.
@@ -98,46 +74,68 @@ impl EngineDriver {
         device: &Arc<VfioDevice>,
         sysfs: &Device,
         file: &DeviceFile,
-        engine: Engine,
         timer: Timer,
-    ) -> Result<EngineDriver, VfioError> {
+    ) -> Result<Option<EngineDriver>, VfioError> {
+        let mechanism = match (file.engine, file.descriptors) {
+            (Some(engine), _) => Mechanism::Registers(engine),
+            (None, Some(engine)) => Mechanism::Xdma(XdmaDriver::new(engine)),
+            (None, None) => return Ok(None),
+        };
+        let Some(limits) = file.limits() else { return Ok(None) };
         let ends = || file.registers().map(|(_, at, width)| (at, at + u64::from(width)));
+        let bar = file.registers().map(|(bar, ..)| bar).next().unwrap_or(0);
         let from = ends().map(|(at, _)| at).min().unwrap_or(0);
         let to = ends().map(|(_, end)| end).max().unwrap_or(0);
-        let registers = Registers::open(device, sysfs, engine.bar, from, to)
+        let registers = Registers::open(device, sysfs, bar, from, to)
             .map_err(|error| VfioError::Unsupported { device: device.address(), because: error.to_string() })?;
-        let longest = timer.cycles(Ticks::whole_ns(u64::from(engine.longest_ms) * 1_000_000));
+        let longest = timer.cycles(Ticks::whole_ns(u64::from(limits.longest_ms) * 1_000_000));
         let (device, interrupt) = (Arc::clone(device), file.interrupt);
         let soon = timer.cycles(SOON);
-        Ok(EngineDriver {
-            engine,
+        Ok(Some(EngineDriver {
+            mechanism,
+            limits,
             interrupt,
             registers,
+            is_identified: Cell::new(false),
             vector: None,
             device,
             timer,
             longest,
             soon,
             last: Cell::new(0),
-        })
+        }))
     }
 
-    pub(super) const fn engine(&self) -> &Engine {
-        &self.engine
+    pub(super) const fn limits(&self) -> &DmaLimits {
+        &self.limits
+    }
+
+    /// Bytes of host memory for descriptors, in whole pages.
+    pub(super) const fn list_bytes(&self) -> u64 {
+        match &self.mechanism {
+            Mechanism::Registers(_) => 0,
+            Mechanism::Xdma(xdma) => xdma.list_bytes(),
+        }
+    }
+
+    /// Section of the device file.
+    pub(super) const fn section(&self) -> &'static str {
+        match &self.mechanism {
+            Mechanism::Registers(_) => "engine",
+            Mechanism::Xdma(_) => "descriptors",
+        }
     }
 
     pub(super) const fn registers(&self) -> &Registers {
         &self.registers
     }
 
-    /// Whether it can send an interrupt at the end of a transfer.
-    pub(super) const fn interrupts(&self) -> bool {
-        self.interrupt.is_some() && self.engine.with_interrupt.is_some()
-    }
-
     /// Enables or disables the vector.
     pub(super) fn set_vector(&mut self, is_enabled: bool) -> Result<(), VfioError> {
         self.vector = None;
+        if let (Mechanism::Xdma(xdma), false, true) = (&self.mechanism, is_enabled, self.is_identified.get()) {
+            xdma.disable_interrupts(&self.registers);
+        }
         let Some(interrupt) = self.interrupt.filter(|_| is_enabled) else { return Ok(()) };
         let (index, kind) = match interrupt.kind {
             InterruptKind::Msi => (VFIO_PCI_MSI_IRQ_INDEX, "MSI"),
@@ -156,25 +154,89 @@ impl EngineDriver {
         Ok(())
     }
 
-    /// Fails unless the engine is idle.
+    /// Fails unless the registers are those of the layout of the device file, if it names one. Stores nothing.
+    pub(super) fn check_identity(&self) -> Result<(), Stuck> {
+        self.is_identified.set(false);
+        if let Mechanism::Xdma(xdma) = &self.mechanism {
+            xdma.check_identity(&self.registers)?;
+        }
+        self.is_identified.set(true);
+        Ok(())
+    }
+
+    /// Fails unless the engine is idle. Its identity was checked.
     pub(super) fn check_idle(&self, deadline: &Deadline<'_>) -> Result<(), Stuck> {
-        let is_idle = self.poll(stamp_before(), deadline);
+        let is_idle = match &self.mechanism {
+            Mechanism::Registers(engine) => {
+                self.poll(stamp_before(), deadline, Stuck::Register, || self.is_done(engine))
+            }
+            Mechanism::Xdma(xdma) => {
+                xdma.stop(&self.registers).map_err(Stuck::Os)?;
+                self.poll(stamp_before(), deadline, Stuck::Register, || xdma.is_idle(&self.registers))
+            }
+        };
         self.clear_pace();
         is_idle
     }
 
+    /// Stops an engine that may still fetch descriptors.
+    pub(super) fn stop(&self) {
+        if let (Mechanism::Xdma(xdma), true) = (&self.mechanism, self.is_identified.get()) {
+            // A device that does not respond fetches nothing either; otherwise its bus mastering is off.
+            let _ = xdma.stop(&self.registers);
+        }
+    }
+
+    /// Makes the device ready for interrupts at the end of transfers; its vector is enabled.
+    pub(super) fn route_interrupts(&self) -> Result<(), Stuck> {
+        let (Mechanism::Xdma(xdma), Some(interrupt)) = (&self.mechanism, self.interrupt) else { return Ok(()) };
+        xdma.route_interrupts(&self.registers, interrupt.vector)
+    }
+
     /// Starts a transfer and waits for its end.
     #[inline]
-    pub(super) fn transfer(&self, job: Job, by: Completion, deadline: &Deadline<'_>) -> Result<(), Stuck> {
-        let begun = stamp_before();
-        self.start(job, by == Completion::Interrupt).map_err(Stuck::Os)?;
-        if by == Completion::Interrupt { self.await_interrupt(begun, deadline) } else { self.poll(begun, deadline) }
+    pub(super) fn transfer(
+        &self,
+        job: Job,
+        by: Completion,
+        deadline: &Deadline<'_>,
+        memory: &DmaMemory<'_>,
+    ) -> Result<(), Stuck> {
+        within(&memory.data, job)?;
+        let (begun, with_interrupt) = (stamp_before(), by == Completion::Interrupt);
+        match &self.mechanism {
+            Mechanism::Registers(engine) => {
+                self.start(engine, job, with_interrupt).map_err(Stuck::Os)?;
+                if with_interrupt {
+                    self.await_interrupt(begun, deadline)?;
+                    return self.acknowledge().map_err(Stuck::Os);
+                }
+                self.poll(begun, deadline, Stuck::Register, || self.is_done(engine))
+            }
+            Mechanism::Xdma(xdma) => {
+                let list = xdma.start(&self.registers, job, with_interrupt, memory)?;
+                let awaited = if with_interrupt {
+                    self.await_interrupt(begun, deadline)
+                } else {
+                    self.poll(begun, deadline, xdma.late(), || xdma.is_done(&self.registers, job, list, memory))
+                };
+                // The status of an engine that is stuck may say why.
+                xdma.end(&self.registers, job, (list, with_interrupt), memory, awaited)
+            }
+        }
+    }
+
+    /// Whether the register shows the end.
+    #[inline]
+    fn is_done(&self, engine: &Engine) -> Result<bool, Stuck> {
+        let found = self.registers.load(engine.done, engine.register_bytes).map_err(Stuck::Os)?;
+        Ok(found & engine.done_mask == engine.done_value)
     }
 
     /// Writes the addresses, the number of bytes and the command.
     #[inline]
-    fn start(&self, job: Job, with_interrupt: bool) -> Result<(), Errno> {
-        let (engine, registers) = (&self.engine, &self.registers);
+    fn start(&self, engine: &Engine, job: Job, with_interrupt: bool) -> Result<(), Errno> {
+        let registers = &self.registers;
         let width = engine.register_bytes;
         let own = engine.memory_start;
         let (source, destination, command) = match job.verb {
@@ -194,20 +256,25 @@ impl EngineDriver {
         registers.store(engine.command, width, command | interrupt)
     }
 
-    /// Polls the register that shows the end.
+    /// Polls until `is_done`; `late` says what did not show the end in time.
     ///
     /// Polling a slow engine without a pause would take the core from others, and its samples would count as disturbed. So
     /// a transfer longer than a millisecond is polled with pauses: its time is at most a sixteenth too long.
     #[inline]
-    fn poll(&self, begun: u64, deadline: &Deadline<'_>) -> Result<(), Stuck> {
-        let Engine { done, register_bytes, done_mask, done_value, .. } = self.engine;
+    fn poll(
+        &self,
+        begun: u64,
+        deadline: &Deadline<'_>,
+        late: Stuck,
+        is_done: impl Fn() -> Result<bool, Stuck>,
+    ) -> Result<(), Stuck> {
         let expected = self.last.get();
         if expected > self.soon {
             self.pause_until(begun.saturating_add(expected - expected / 8), deadline)?;
         }
         loop {
             for _ in 0..POLLS {
-                if self.registers.load(done, register_bytes).map_err(Stuck::Os)? & done_mask == done_value {
+                if is_done()? {
                     self.last.set(stamp_before().saturating_sub(begun));
                     return Ok(());
                 }
@@ -216,7 +283,7 @@ impl EngineDriver {
             let now = stamp_before();
             let elapsed = now.saturating_sub(begun);
             if elapsed > self.longest {
-                return Err(Stuck::Register);
+                return Err(late);
             }
             deadline.check(now)?;
             if elapsed > self.soon {
@@ -241,13 +308,13 @@ impl EngineDriver {
         self.last.set(0);
     }
 
-    /// Waits for the interrupt, and acknowledges it.
+    /// Waits for the interrupt.
     #[inline]
     fn await_interrupt(&self, begun: u64, deadline: &Deadline<'_>) -> Result<(), Stuck> {
         let Some(vector) = &self.vector else { return Err(Stuck::Interrupt) };
         loop {
             match vector.wait(LOOK_MS) {
-                Ok(true) => break,
+                Ok(true) => return Ok(()),
                 Ok(false) | Err(Errno::INTR) => {}
                 Err(error) => return Err(Stuck::Os(error)),
             }
@@ -257,7 +324,6 @@ impl EngineDriver {
             }
             deadline.check(now)?;
         }
-        self.acknowledge().map_err(Stuck::Os)
     }
 
     /// Stores the pending reasons, or that of a transfer, to the register that ends the interrupt.

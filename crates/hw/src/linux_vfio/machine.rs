@@ -1,7 +1,7 @@
 //! A device behind VFIO as a machine.
 
 use super::bars::DeviceBars;
-use super::dma_plan::{self, DmaPlan};
+use super::dma_plan::{self, DmaPlan, EngineKind};
 use super::drive::{self, Drive, DriveBench};
 use super::engine::EngineDriver;
 use super::host_window::HostWindow;
@@ -46,8 +46,8 @@ pub(super) const MAPPED: u64 = 64 << 20;
 ///
 /// - **Plans:** DMA mappings by the strategies of `lanemark-dma`, each map and unmap one ioctl. With named ranges, loads and
 ///   stores to its BARs, as [`CardMachine`]. With a device file, DMA by its engine: transfers one at a time, started by
-///   registers. An NVMe drive without one makes DMA by reads of its first namespace; no other command of the NVM command set
-///   is sent but Flush. Opening resets the device, if it can be reset.
+///   registers or described by descriptors in host memory. An NVMe drive without one makes DMA by reads of its first
+///   namespace; no other command of the NVM command set is sent but Flush. Opening resets the device, if it can be reset.
 /// - **Checks:** before every run, the slot must have the same device with the same driver, and the kernel must not have
 ///   requested it back. Bus mastering is on while a run with DMA makes transfers, and host memory is mapped only meanwhile.
 /// - **Times:** as for [`HostMemory`](crate::HostMemory). A mapping includes the pinning of the pages. A transfer begins
@@ -90,6 +90,7 @@ pub struct VfioMachine {
 #[derive(Debug)]
 struct DmaEngine {
     driver: EngineDriver,
+    kind: EngineKind,
     pages: Option<HostPages>,
     mapped_bytes: u64,
     page_bytes: u64,
@@ -272,8 +273,7 @@ impl VfioMachine {
     fn dma(&self, plan: &Plan) -> Option<Result<DmaPlan, Refusal>> {
         let engine = self.engine.as_ref()?;
         let limits = dma_plan::Limits {
-            engine: engine.driver.engine(),
-            interrupts: engine.driver.interrupts(),
+            engine: engine.kind,
             mapped_bytes: engine.mapped_bytes,
             peer: self.peer.as_ref().map(Peer::range),
             cores: self.facts.cores,
@@ -399,7 +399,7 @@ impl Machine for VfioMachine {
     fn slowest_sample(&self, plan: &Plan) -> Ticks {
         let (Some(engine), Some(Ok(asked))) = (&self.engine, self.dma(plan)) else { return Ticks::ZERO };
         let transfers = asked.transfer.count.saturating_mul(plan.passes.max(plan.warmup_passes));
-        let longest = Ticks::whole_ns(u64::from(engine.driver.engine().longest_ms) * 1_000_000);
+        let longest = Ticks::whole_ns(u64::from(engine.driver.limits().longest_ms) * 1_000_000);
         Ticks(longest.0.saturating_mul(transfers).min(1 << 61))
     }
 
@@ -478,22 +478,24 @@ impl DmaEngine {
         file: &DeviceFile,
         timer: Timer,
     ) -> Result<Option<DmaEngine>, VfioError> {
-        let Some(engine) = file.engine else { return Ok(None) };
+        let Some(kind) = EngineKind::of(file) else { return Ok(None) };
         let device = address_space.device().address();
-        let driver = EngineDriver::open(address_space.device(), &attachment.device, file, engine, timer)?;
+        let driver = EngineDriver::open(address_space.device(), &attachment.device, file, timer)?;
+        let Some(driver) = driver else { return Ok(None) };
+        let limits = *driver.limits();
         let unsupported = |because: String| VfioError::Unsupported { device, because };
         let space =
-            HostWindow::space(address_space, engine.address_bits).map_err(|error| unsupported(error.to_string()))?;
+            HostWindow::space(address_space, limits.address_bits).map_err(|error| unsupported(error.to_string()))?;
         // The first allocation decides on the page size.
-        let pages = HostPages::new(MAPPED + engine.most_bytes.next_multiple_of(PAGE as u64));
+        let pages = HostPages::new(MAPPED + limits.most_bytes.next_multiple_of(PAGE as u64) + driver.list_bytes());
         let pages = pages.map_err(|error| unsupported(format!("no memory for DMA can be allocated: {error}")))?;
         let reachable = space.free_pages().saturating_mul(space.page_bytes()) / 2;
         let (mapped_bytes, page_bytes) = (MAPPED.min(reachable), pages.page_bytes());
-        Ok(Some(DmaEngine { driver, pages: Some(pages), mapped_bytes, page_bytes }))
+        Ok(Some(DmaEngine { driver, kind, pages: Some(pages), mapped_bytes, page_bytes }))
     }
 
     fn facts(&self) -> DmaFacts {
-        DmaFacts::of_register_engine(self.mapped_bytes, self.page_bytes)
+        self.kind.facts(self.mapped_bytes, self.page_bytes)
     }
 }
 

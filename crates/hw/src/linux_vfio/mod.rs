@@ -30,6 +30,8 @@
 //! | `machine` | [`VfioMachine`] |
 //! | `dma_plan`, `transfers` | plans with DMA: what an engine can do, and its run |
 //! | `engine`, `registers` | the engine of a device file, and accesses to its registers |
+//! | `job` | one transfer of an engine, and why it did not end |
+//! | `xdma` | an engine with descriptors in host memory, of the layout `xdma` |
 //! | `drive` | reads of an NVMe drive, by [`nvme`](crate::nvme) |
 //! | `unmapped` | a read of a drive to memory that was unmapped just before |
 //! | `peer` | [`PeerRange`]: memory of another device, mapped for a device |
@@ -65,6 +67,8 @@ mod iommu;
 mod iommufd;
 mod iommufd_ioctl;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod job;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod machine;
 mod options;
 mod peer;
@@ -79,6 +83,8 @@ mod transfers;
 mod unmapped;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 mod unsupported;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod xdma;
 
 pub use address_space::{AddressSpace, Joined};
 pub use device::{DRIVER, VfioDevice};

@@ -2,7 +2,7 @@
 
 use super::bars::RehearsedBars;
 use super::container;
-use super::dma_plan::{self, DmaPlan};
+use super::dma_plan::{self, DmaPlan, EngineKind};
 use super::drive;
 use super::iommufd::{self, device_file};
 use super::machine::{MAPPED, facts_without_device, with_peer};
@@ -16,9 +16,9 @@ use crate::pci_driver::PciFunction;
 use crate::x86::cpu::Cpu;
 use crate::x86::pin::allowed_cpus;
 use crate::x86::refusal::Refusal;
-use lanemark_devices::{DeviceFile, Engine, Interrupt, InterruptKind};
+use lanemark_devices::{DescriptorEngine, DeviceFile, DmaLimits, Engine, Interrupt, InterruptKind, Polled};
 use lanemark_machine::{
-    Completion, DmaFacts, Facts, Machine, MachineError, Operation, Partner, Plan, Samples, Task, Unsupported, Verb,
+    Completion, Facts, Machine, MachineError, Operation, Partner, Plan, Samples, Task, Unsupported, Verb,
 };
 use lanemark_units::format_size;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ use std::sync::Arc;
 pub struct VfioRehearsal {
     facts: Facts,
     ranges: Option<Rehearsal>,
-    engine: Option<(Engine, bool)>,
+    engine: Option<EngineKind>,
     peer: Option<PeerRange>,
     /// Limits of the reads, if the device is an NVMe drive.
     drive: Option<DriveLimits>,
@@ -72,10 +72,7 @@ impl VfioRehearsal {
         let by = VfioInterface::choose(system, device, options.interface, options.peer.is_some())?;
         let [spaces, path] = files_of(by, system, &function);
         let mut facts = facts_without_device(device, &Cpu::detected(), cpus.len(), options.is_emulated);
-        let engine = options.file.and_then(|file| {
-            let interrupts = file.interrupt.is_some() && file.engine?.with_interrupt.is_some();
-            Some((file.engine?, interrupts))
-        });
+        let engine = options.file.and_then(EngineKind::of);
         let has_ranges = !attachment.places.is_empty();
         let files: Arc<dyn BarFiles> = Arc::new(RehearsedBars(path.clone()));
         let ranges = has_ranges.then(|| Rehearsal::through(&files, (attachment, Vec::new())));
@@ -85,7 +82,7 @@ impl VfioRehearsal {
         }
         let drive =
             options.is_drive(system, device).then(|| DriveLimits::unidentified(options.drive, MAPPED, facts.cores));
-        let dma = engine.map(|_| DmaFacts::of_register_engine(MAPPED, 4096));
+        let dma = engine.map(|engine| engine.facts(MAPPED, 4096));
         facts.dma =
             dma.or_else(|| drive.map(|limits| drive::facts((MAPPED, 4096), limits.depth, limits.cmb.is_some())));
         let peer = options.peer.filter(|_| engine.is_some());
@@ -132,10 +129,9 @@ impl VfioRehearsal {
     }
 
     fn dma(&self, plan: &Plan) -> Option<Result<DmaPlan, Refusal>> {
-        let (engine, interrupts) = self.engine.as_ref()?;
-        let (interrupts, cores) = (*interrupts, self.facts.cores);
+        let (engine, cores) = (self.engine?, self.facts.cores);
         let peer = self.peer.map(|peer| peer.range);
-        dma_plan::of(plan, &dma_plan::Limits { engine, interrupts, mapped_bytes: MAPPED, peer, cores })
+        dma_plan::of(plan, &dma_plan::Limits { engine, mapped_bytes: MAPPED, peer, cores })
     }
 }
 
@@ -212,16 +208,38 @@ fn summary(by: VfioInterface, [spaces, path]: [&Path; 2], file: Option<&DeviceFi
         spaces.display(),
         path.display()
     )];
-    let Some((file, engine)) = file.and_then(|file| Some((file, file.engine?))) else { return lines };
-    let Engine { memory_start, memory_bytes, address_bits, to_device, to_host, .. } = engine;
-    lines.push(format!("engine of the device file '{}', registers in {}", file.name, registers(&engine)));
-    lines.push(format!("commands: {to_device:#x} to the device, {to_host:#x} to host memory"));
-    if let (Some(Interrupt { kind, vector, acknowledge, .. }), Some(bits)) = (file.interrupt, engine.with_interrupt) {
-        let kind = if kind == InterruptKind::MsiX { "MSI-X" } else { "MSI" };
-        let acknowledged = acknowledge.map_or_else(String::new, |at| format!(", acknowledged by a store to {at:#x}"));
+    let Some((file, limits)) = file.and_then(|file| Some((file, file.limits()?))) else { return lines };
+    let DmaLimits { memory_start, memory_bytes, address_bits, most_bytes, .. } = limits;
+    if let Some(engine) = file.engine {
+        let Engine { to_device, to_host, .. } = engine;
+        lines.push(format!("engine of the device file '{}', registers in {}", file.name, registers(&engine)));
+        lines.push(format!("commands: {to_device:#x} to the device, {to_host:#x} to host memory"));
+    }
+    if let Some(engine) = file.descriptors {
+        let DescriptorEngine { bar, channel, polled, descriptor_bytes, .. } = engine;
+        let polled = match polled {
+            Polled::WriteBack => "a word in host memory, which the engine writes",
+            Polled::Status => "the status register (loaded)",
+        };
+        let count = engine.descriptors(most_bytes);
         lines.push(format!(
-            "interrupt: {kind} vector {vector}, asked for by the bits {bits:#x} of a command{acknowledged}"
+            "engine of the device file '{}', layout xdma, channel {channel} of each direction, registers in BAR{bar}: identifiers (loaded), \
+             the addresses of the list and of the word, and control (stored for each transfer), status (loaded)",
+            file.name
         ));
+        lines.push(format!(
+            "lists of 1 to {count} descriptors of at most {} each, in host memory; the end: {polled}",
+            format_size(descriptor_bytes)
+        ));
+    }
+    if let Some(Interrupt { kind, vector, acknowledge, .. }) = file.interrupt.filter(|_| file.interrupts()) {
+        let kind = if kind == InterruptKind::MsiX { "MSI-X" } else { "MSI" };
+        let how = match file.engine.and_then(|engine| engine.with_interrupt) {
+            Some(bits) => format!("asked for by the bits {bits:#x} of a command"),
+            None => "enabled and routed by the registers of the IRQ block (stored)".to_owned(),
+        };
+        let acknowledged = acknowledge.map_or_else(String::new, |at| format!(", acknowledged by a store to {at:#x}"));
+        lines.push(format!("interrupt: {kind} vector {vector}, {how}{acknowledged}"));
     }
     lines.push(format!("memory of the card at {memory_start:#x}, {}: overwritten", format_size(memory_bytes)));
     lines.push(format!(

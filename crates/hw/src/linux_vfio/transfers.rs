@@ -2,9 +2,10 @@
 
 use super::device::BusMaster;
 use super::dma_plan::DmaPlan;
-use super::engine::{Deadline, EngineDriver, Job, Stuck};
+use super::engine::{Deadline, EngineDriver};
 use super::faults::FaultLog;
 use super::host_window::HostWindow;
+use super::job::{DmaMemory, Job, Stuck};
 use super::peer::Peer;
 use super::{AddressSpace, VfioInterrupt};
 use crate::host_pages::{HostPages, changed_beside, fill, filled};
@@ -48,22 +49,25 @@ pub(super) struct Bench<'a> {
     pub(super) number: u64,
 }
 
-/// Host memory of a run: the window of the plan, unless it is at another device, and a place for one more transfer behind it.
+/// Host memory of a run: the window of the plan, unless it is at another device; behind it a place for one more transfer, and
+/// the memory for descriptors.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     window_end: u64,
     scratch: u64,
+    list: u64,
     len: u64,
 }
 
 impl Layout {
-    fn of(transfer: &Transfer, most_bytes: u64) -> Layout {
+    fn of(transfer: &Transfer, most_bytes: u64, list_bytes: u64) -> Layout {
         let window_end = match transfer.partner {
             Partner::Host => transfer.window.offset + transfer.window.len.max(transfer.bytes),
             Partner::Peer { .. } => 0,
         };
         let scratch = window_end.next_multiple_of(PAGE);
-        Layout { window_end, scratch, len: scratch + most_bytes.next_multiple_of(PAGE) }
+        let list = scratch + most_bytes.next_multiple_of(PAGE);
+        Layout { window_end, scratch, list, len: list + list_bytes }
     }
 }
 
@@ -82,7 +86,7 @@ impl Bench<'_> {
     /// Runs a plan and verifies its bytes.
     pub(super) fn run(mut self, plan: &Plan, asked: &DmaPlan, samples: &mut Samples) -> Result<(), MachineError> {
         let transfer = asked.transfer;
-        let layout = Layout::of(&transfer, self.driver.engine().most_bytes);
+        let layout = Layout::of(&transfer, self.driver.limits().most_bytes, self.driver.list_bytes());
         let peer = self.peer.filter(|_| transfer.partner != Partner::Host);
         if let Some(peer) = peer {
             let filled = peer.check_device().map_err(|error| error.to_string());
@@ -95,7 +99,7 @@ impl Bench<'_> {
         fill(&mut pages, layout.window_end, self.seed());
         let device = Arc::clone(self.address_space.device());
         let done = {
-            let address_bits = self.driver.engine().address_bits;
+            let address_bits = self.driver.limits().address_bits;
             let mapped = HostWindow::map(self.address_space, &mut pages, layout.len, address_bits, None);
             let mut window = mapped.map_err(|error| self.os("mapping memory for DMA", std::io::Error::other(error)))?;
             let iova = peer.map_or(Ok(window.iova(0)), |peer| lent(peer, &mut window));
@@ -103,6 +107,9 @@ impl Bench<'_> {
             let done = done.and_then(|iova| self.measured(plan, asked, layout, (&mut window, iova), samples));
             // Without an interrupt to disable, nothing can fail.
             let _ = self.driver.set_vector(false);
+            if done.is_err() {
+                self.driver.stop();
+            }
             if done.is_err() && device.can_reset() {
                 // A transfer may still be going on: it must end before its memory is unmapped and reused.
                 let _ = device.reset();
@@ -173,23 +180,35 @@ impl Bench<'_> {
         samples: &mut Samples,
     ) -> Result<Option<Vec<u8>>, MachineError> {
         let Transfer { verb, bytes, .. } = asked.transfer;
+        self.driver.check_identity().map_err(|stuck| self.stuck(stuck, plan.timeout))?;
         let vector = self.driver.set_vector(asked.completion == Completion::Interrupt);
         vector.map_err(|error| self.device_error(error.to_string()))?;
         let master = BusMaster::enable(Arc::clone(self.address_space.device()));
         let master = master.map_err(|error| self.os("enabling bus mastering", error))?;
         let deadline = self.deadline(plan.timeout);
         self.driver.check_idle(&deadline).map_err(|stuck| self.stuck(stuck, plan.timeout))?;
+        if asked.completion == Completion::Interrupt {
+            self.driver.route_interrupts().map_err(|stuck| self.stuck(stuck, plan.timeout))?;
+        }
+        let own = window.iova(0)..window.iova(layout.list);
+        let of_peer = self.peer.filter(|_| asked.transfer.partner != Partner::Host).map_or(0..0, |peer| {
+            let from = iova.wrapping_add(peer.range().from);
+            from..from.saturating_add(peer.range().len())
+        });
+        let places = [own, of_peer];
+        let by = asked.polled;
         let scratch = Job { verb: Verb::Load, iova: window.iova(layout.scratch), bytes };
         if verb == Verb::Store {
             let data = self.data(bytes);
             window.pages().write(layout.scratch, &data);
-            self.once(scratch, plan)?;
+            self.once(scratch, (plan, by), &DmaMemory { window, list: layout.list, data: places.clone() })?;
         }
-        self.sampled(plan, asked, iova, samples)?;
+        self.sampled(plan, asked, (iova, &DmaMemory { window, list: layout.list, data: places.clone() }), samples)?;
         let mut found = None;
         if verb == Verb::Load {
             window.pages().write(layout.scratch, &vec![0; bytes as usize]);
-            self.once(Job { verb: Verb::Store, ..scratch }, plan)?;
+            let job = Job { verb: Verb::Store, ..scratch };
+            self.once(job, (plan, by), &DmaMemory { window, list: layout.list, data: places })?;
             let mut bytes = vec![0; bytes as usize];
             window.pages().read(layout.scratch, &mut bytes);
             found = Some(bytes);
@@ -199,8 +218,8 @@ impl Bench<'_> {
     }
 
     /// One transfer outside of the samples.
-    fn once(&self, job: Job, plan: &Plan) -> Result<(), MachineError> {
-        let done = self.driver.transfer(job, Completion::Register, &self.deadline(plan.timeout));
+    fn once(&self, job: Job, (plan, by): (&Plan, Completion), memory: &DmaMemory<'_>) -> Result<(), MachineError> {
+        let done = self.driver.transfer(job, by, &self.deadline(plan.timeout), memory);
         done.map_err(|stuck| self.stuck(stuck, plan.timeout))
     }
 
@@ -209,7 +228,13 @@ impl Bench<'_> {
         Deadline { interrupted: self.interrupted, end }
     }
 
-    fn sampled(&self, plan: &Plan, asked: &DmaPlan, iova: u64, samples: &mut Samples) -> Result<(), MachineError> {
+    fn sampled(
+        &self,
+        plan: &Plan,
+        asked: &DmaPlan,
+        (iova, memory): (u64, &DmaMemory<'_>),
+        samples: &mut Samples,
+    ) -> Result<(), MachineError> {
         let Transfer { verb, bytes, count, window: places, .. } = asked.transfer;
         let run = Run {
             machine: self.name,
@@ -230,7 +255,7 @@ impl Bench<'_> {
                 for _ in 0..count {
                     let job = Job { verb, iova: iova.wrapping_add(places.place(nth, bytes)), bytes };
                     nth += 1;
-                    if let Err(why) = self.driver.transfer(job, asked.completion, &deadline) {
+                    if let Err(why) = self.driver.transfer(job, asked.completion, &deadline, memory) {
                         stuck.set(Some(why));
                         return Err(Errno::IO);
                     }
@@ -280,7 +305,7 @@ impl Bench<'_> {
             pattern::equal_bytes(&found, &data)
         });
         let confirmed = Confirmed { claimed_bytes: bytes * last.len() as u64, confirmed_bytes: equal.sum() };
-        let end = Layout::of(transfer, 0).window_end;
+        let end = Layout::of(transfer, 0, 0).window_end;
         if let Some(changed) = changed_beside(pages, plan, transfer, end, self.seed()) {
             return Err(self.device_error(format!(
                 "{}: DMA has changed the byte at offset {changed} of the host memory, which is outside of every transfer: check \
@@ -348,15 +373,18 @@ impl Bench<'_> {
 
     fn stuck(&self, stuck: Stuck, timeout: Ticks) -> MachineError {
         let machine = self.name.to_owned();
-        let longest = Ticks::whole_ns(u64::from(self.driver.engine().longest_ms) * 1_000_000);
+        let longest = Ticks::whole_ns(u64::from(self.driver.limits().longest_ms) * 1_000_000);
         match stuck {
-            Stuck::Register | Stuck::Interrupt => {
-                let waiting_for = format!("{stuck} (engine.longest_ms of the device file)");
+            Stuck::Register | Stuck::WriteBack | Stuck::Interrupt => {
+                let waiting_for = format!("{stuck} ({}.longest_ms of the device file)", self.driver.section());
                 MachineError::Timeout { machine, after: longest, waiting_for }
             }
             Stuck::Plan => MachineError::Timeout { machine, after: timeout, waiting_for: stuck.to_string() },
             Stuck::Interrupted => MachineError::Interrupted { machine },
             Stuck::Os(error) => self.os("starting DMA", error.into()),
+            Stuck::Beyond(_) | Stuck::Identifier { .. } | Stuck::Failed { .. } | Stuck::Count { .. } => {
+                self.device_error(format!("{}: {stuck}", self.name))
+            }
         }
     }
 }

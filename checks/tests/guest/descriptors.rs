@@ -1,0 +1,221 @@
+//! DMA by an engine that fetches descriptors, with the device file of XDMA and without a driver for it.
+
+use crate::dma::{self, record, state};
+use crate::guest::{Guest, Guests, Hardware, KERNEL, Lent};
+use crate::xdma_twin::{Fault, Seen, Twin};
+use lanemark_checks::lanemark;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+/// The card of [`xdma_twin`](crate::xdma_twin), in a slot of its own.
+const DEVICES: &[&str] = &[
+    "-object memory-backend-memfd,id=ram,size=512M,share=on",
+    "-machine memory-backend=ram",
+    "-device intel-iommu,intremap=on,caching-mode=on",
+    "-device pcie-root-port,id=rp1,chassis=1,slot=1,addr=0x2",
+    r#"-device {"driver":"vfio-user-pci","bus":"rp1","rombar":0,"socket":{"type":"unix","path":"{folder}/xdma"}}"#,
+];
+
+/// Address of the card.
+const XDMA: &str = "0000:01:00.0";
+
+/// The cards by the socket of their guest.
+static TWINS: Mutex<BTreeMap<PathBuf, Twin>> = Mutex::new(BTreeMap::new());
+
+/// A guest with the card, which deviates from its document in no way.
+pub fn shared() -> (Lent<'static>, Twin) {
+    static GUESTS: Guests = Guests::new(|| {
+        let hardware = Hardware { packages: KERNEL, devices: DEVICES, kernel: "" };
+        Guest::boot(&hardware, &[lanemark()], |folder| {
+            let socket = folder.join("xdma");
+            let twin = Twin::serve(&socket);
+            TWINS.lock().unwrap_or_else(PoisonError::into_inner).insert(socket, twin);
+        })
+    });
+    let guest = GUESTS.lend();
+    let twins = TWINS.lock().unwrap_or_else(PoisonError::into_inner);
+    let twin = twins.get(&guest.file("xdma")).unwrap().clone();
+    twin.set(None);
+    let _ = twin.seen();
+    (guest, twin)
+}
+
+/// Writes the device file of XDMA with changes.
+fn changed_file(guest: &mut Guest, changes: &[(&str, &str)]) {
+    dma::changed_file(guest, "devices/xdma.toml", changes);
+}
+
+/// Changes of the file that make the longest list of the card's memory.
+const LONG_LISTS: [(&str, &str); 3] = [
+    ("descriptor_bytes = \"128MiB\"", "descriptor_bytes = 64"),
+    ("memory_bytes = \"4KiB\"", "memory_bytes = \"32KiB\""),
+    ("most_bytes = \"4KiB\"", "most_bytes = \"16KiB\""),
+];
+
+/// Runs `bench` with the changed file, which must fail: its messages.
+fn failed(guest: &mut Guest, twin: &Twin, fault: Fault, arguments: &str) -> String {
+    twin.set(Some(fault));
+    let bench = format!("lanemark bench --on {XDMA} --bind vfio-pci --device mine.toml --budget 0.1 {arguments}");
+    let said = guest.run(&bench);
+    assert_eq!(said.status, 1, "{fault:?}: {said:?}");
+    assert_eq!(state(guest, XDMA), (false, String::new()), "{fault:?}: bus mastering is off");
+    twin.set(None);
+    assert_eq!(twin.seen().violations, [""; 0], "{fault:?}");
+    said.stdout + &said.stderr
+}
+
+/// Fails unless the card works, as after every error.
+fn works(guest: &mut Guest) {
+    record(guest, &format!("--on {XDMA} --device xdma --question dma_read_latency --sizes 64 --budget 0.1"));
+}
+
+pub fn a_card_that_fetches_descriptors_answers_questions_about_dma() {
+    let (mut guest, twin) = shared();
+    let questions = "dma_read_latency,dma_write_bandwidth,dma_read_bandwidth,interrupt_latency,doorbell_to_completion";
+    let more = "--sizes 4KiB --budget 0.1 --twin card-gen5-x16-iommu";
+    let asked = format!("--on {XDMA} --device xdma --question {questions},dma_read_write_mix {more}");
+    let record = record(&mut guest, &asked);
+    assert_eq!(state(&mut guest, XDMA), (false, String::new()), "no bus master, and no driver as before");
+    let answers = record["answers"].as_array().unwrap();
+    for question in questions.split(',') {
+        let of = |answer: &&serde_json::Value| answer["question"] == question;
+        assert!(answers.iter().any(|answer| of(&answer)), "{question}: {}", record["skipped"]);
+        for answer in answers.iter().filter(of) {
+            let bytes = &answer["bytes"];
+            assert!(bytes["claimed_bytes"].as_u64().is_some_and(|bytes| bytes >= 4096), "{question}: {answer}");
+            assert_eq!(bytes["claimed_bytes"], bytes["confirmed_bytes"], "{question}");
+            assert_eq!(answer["twin"]["platform"], "card-gen5-x16-iommu", "{question}: {}", record["skipped"]);
+        }
+    }
+    let skipped = record["skipped"].as_array().unwrap();
+    let mix: Vec<_> = skipped.iter().filter(|skipped| skipped["question"] == "dma_read_write_mix").collect();
+    assert!(
+        !mix.is_empty() && mix.iter().all(|mix| mix["because"] == "the engine does one transfer at a time"),
+        "{mix:?}"
+    );
+    assert!(record.to_string().contains("by descriptors and registers"), "{record}");
+    let Seen { descriptors, longest, interrupts, started, violations, .. } = twin.seen();
+    assert_eq!((longest, started, violations), (1, [true, false, true, false], vec![]));
+    assert!(descriptors > 100 && interrupts[0] > 0 && interrupts[1..] == [0; 3], "{interrupts:?}");
+}
+
+pub fn lists_of_several_pages_end_in_memory_in_a_register_and_by_an_interrupt_of_any_vector() {
+    let (mut guest, twin) = shared();
+    let questions = "dma_write_bandwidth,interrupt_latency";
+    let asked = format!("--on {XDMA} --device mine.toml --question {questions} --sizes 16KiB --budget 0.1");
+    for (polled, channel, vector) in [("write-back", 0, 1), ("status", 1, 3)] {
+        let (polled, vector_line) = (format!("polled = \"{polled}\""), format!("vector = {vector}"));
+        let channel_line = format!("channel = {channel}");
+        let more =
+            [("polled = \"write-back\"", &*polled), ("channel = 0", &channel_line), ("vector = 0", &vector_line)];
+        changed_file(&mut guest, &[LONG_LISTS.as_slice(), &more].concat());
+        let record = record(&mut guest, &asked);
+        for answer in record["answers"].as_array().unwrap() {
+            assert_eq!(answer["bytes"]["claimed_bytes"], answer["bytes"]["confirmed_bytes"], "{polled}: {answer}");
+        }
+        assert_eq!(record["answers"].as_array().unwrap().len(), 2, "{polled}: {}", record["skipped"]);
+        let Seen { longest, descriptors, fetches, interrupts, started, violations, .. } = twin.seen();
+        assert_eq!((longest, violations), (256, vec![]), "{polled}");
+        // 256 descriptors are four blocks of 64.
+        assert_eq!(fetches, descriptors / 64, "{polled}");
+        let used: Vec<usize> = (0..4).filter(|nth| interrupts[*nth] > 0).collect();
+        assert_eq!((used, started.map(usize::from)[channel]), (vec![vector], 1), "{polled}");
+    }
+}
+
+pub fn bytes_that_the_engine_loses_or_writes_beside_a_transfer_are_found() {
+    let (mut guest, twin) = shared();
+    changed_file(&mut guest, &[LONG_LISTS[1], LONG_LISTS[2]]);
+    for question in ["dma_write_bandwidth", "dma_read_latency"] {
+        let said = failed(&mut guest, &twin, Fault::LosesBytes, &format!("--question {question} --sizes 4KiB"));
+        assert!(said.contains("bytes arrived; the figure is invalid"), "{question}: {said}");
+    }
+    // The other descriptors of a list are neither done nor counted.
+    changed_file(&mut guest, &LONG_LISTS);
+    let said = failed(&mut guest, &twin, Fault::StopsEarly, "--question dma_write_bandwidth --sizes 4KiB");
+    assert!(said.contains("descriptors.longest_ms"), "{said}");
+    // Of reads, the bytes behind the transfer go to the card's memory behind it, which nothing compares.
+    let said = failed(&mut guest, &twin, Fault::MovesMore, "--question interrupt_latency --sizes 64");
+    assert!(said.contains("DMA has changed the byte at offset"), "{said}");
+}
+
+pub fn an_engine_that_hangs_or_sends_no_interrupt_is_a_timeout_with_its_name() {
+    let (mut guest, twin) = shared();
+    changed_file(&mut guest, &[("longest_ms = 1000", "longest_ms = 300")]);
+    for (fault, question, words) in [
+        (Fault::Hangs, "dma_read_latency", "the word in host memory that shows the end of a transfer"),
+        (Fault::SendsNoInterrupt, "interrupt_latency", "the interrupt at the end of a transfer"),
+    ] {
+        let said = failed(&mut guest, &twin, fault, &format!("--question {question} --sizes 64"));
+        assert!(said.contains(words) && said.contains("descriptors.longest_ms"), "{fault:?}: {said}");
+    }
+    works(&mut guest);
+}
+
+pub fn errors_that_the_engine_logs_end_a_run_with_their_words() {
+    let (mut guest, twin) = shared();
+    changed_file(&mut guest, &[]);
+    for (fault, words) in [
+        (Fault::DropsAddressBits, "error of the fetch of a descriptor"),
+        (Fault::SeesNoMagic, "descriptor without magic number"),
+        (Fault::NeedsAlignment, "source and destination not aligned to each other"),
+    ] {
+        let said = failed(&mut guest, &twin, fault, "--question dma_read_latency --sizes 8");
+        assert!(said.contains("the engine ended with status 0x") && said.contains(words), "{fault:?}: {said}");
+    }
+    changed_file(&mut guest, &[("alignment_bytes = 1", "alignment_bytes = 64")]);
+    twin.set(Some(Fault::NeedsAlignment));
+    let said = record(
+        &mut guest,
+        &format!("--on {XDMA} --device mine.toml --question dma_read_latency --sizes 8,64 --budget 0.1"),
+    );
+    twin.set(None);
+    assert_eq!(said["answers"].as_array().unwrap().len(), 1, "{}", said["skipped"]);
+    assert!(said["skipped"].to_string().contains("multiples of 64 B"), "{}", said["skipped"]);
+    assert_eq!(said["answers"][0]["bytes"], json!({ "claimed_bytes": 64, "confirmed_bytes": 64 }));
+}
+
+pub fn another_engine_at_these_registers_is_refused_before_a_store() {
+    let (mut guest, twin) = shared();
+    changed_file(&mut guest, &[]);
+    let _ = twin.seen();
+    twin.set(Some(Fault::Streams));
+    let bench = format!("lanemark bench --on {XDMA} --bind vfio-pci --device mine.toml --question dma_read_latency");
+    let said = guest.run(&bench);
+    assert_eq!(said.status, 1, "{said:?}");
+    assert!(said.stderr.contains("the register at 0x0 is 0x1fc08006"), "{said:?}");
+    assert_eq!(twin.seen(), Seen::default(), "no store");
+    twin.set(None);
+    // A wrong file is refused before the card is bound.
+    for (from, to, words) in [
+        ("bar = 0\nchannel", "bar = 2\nchannel", "descriptors.bar: BAR2 has no section [[bar]]"),
+        ("device = 0x9038", "device = 0x9039", "its device is 0x9038"),
+        ("len_bytes = \"64KiB\"", "len_bytes = \"128KiB\"", "BAR0 has 0x10000 B"),
+    ] {
+        changed_file(&mut guest, &[(from, to)]);
+        let said = guest.run(&bench);
+        assert!(said.status != 0 && said.stderr.contains(words), "{words}: {said:?}");
+        assert_eq!(state(&mut guest, XDMA), (false, String::new()));
+    }
+    assert_eq!(twin.seen(), Seen::default());
+}
+
+pub fn a_dry_run_lists_layout_lists_and_interrupt_and_touches_no_register() {
+    let (mut guest, twin) = shared();
+    let bench = format!("lanemark bench --on {XDMA} --bind vfio-pci --device xdma --sizes 4KiB --dry-run");
+    let said = guest.expect(&format!("{bench} --question dma_read_latency,interrupt_latency"));
+    for words in [
+        "layout xdma, channel 0 of each direction, registers in BAR0",
+        "lists of 1 to 1 descriptors of at most 128MiB each, in host memory; the end: a word in host memory",
+        "interrupt: MSI vector 0, enabled and routed by the registers of the IRQ block",
+        "memory of the card at 0x0, 4KiB: overwritten",
+        "range 0:12KiB..12292B:registers",
+        "DMA from host memory: 16 x 4KiB per iteration",
+        "dry run, nothing was accessed",
+    ] {
+        assert!(said.contains(words), "{words}:\n{said}");
+    }
+    assert_eq!(twin.seen(), Seen::default());
+}
