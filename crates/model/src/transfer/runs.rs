@@ -105,7 +105,7 @@ impl Way<'_> {
             of_channel[0] = sum.map_or(Ticks::ZERO, |sum| sum.engine);
         } else if let Some(kinds) = self.kinds(first, transfers) {
             sum = Some(self.sum_of_one(first, &mut earlier_requests)?);
-            for Kind { nth, between } in kinds.iter().filter(|kind| kind.between > 0) {
+            for Kind { nth, between } in kinds.all.iter().filter(|kind| kind.between > 0) {
                 let of_one = self.sum_of_one(*nth, &mut earlier_requests)?;
                 self.append(&mut sum, &self.repeated(&of_one, *between)?);
             }
