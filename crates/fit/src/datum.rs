@@ -42,6 +42,16 @@ impl Datum {
         format!("{} {} {}", self.question.name, self.case.method, self.case.alignment)
     }
 
+    /// Window of its transfers, if one was stated, and the identifier of the curve over windows to which it belongs.
+    pub(crate) fn of_window(&self) -> Option<(String, u64)> {
+        let window = self.case.reach().window_bytes.filter(|_| !self.is_of_both())?;
+        let mut method = self.case.method.clone();
+        if let Method::Dma { reach, .. } = &mut method {
+            reach.window_bytes = None;
+        }
+        Some((format!("{} {method} {} {}", self.question.name, self.case.alignment, self.case.size), window))
+    }
+
     /// The simulated figure of the same case; `None` for an answer without a figure. `run` gives the figure of so many
     /// iterations, and takes whether these are few transfers.
     ///
@@ -149,7 +159,10 @@ pub(crate) fn point(target: &OpenTarget, row: &Row) -> Option<Datum> {
     };
     let fits = row.size_bytes <= case.room(target.facts());
     // A tool measures for long, as the usual simulated run does; the latency of the first transfer does not count.
-    let passes = (question.simulated_passes)(&case).clamp(1, MOST_PASSES);
+    // A latency in a stated window is that of all of its places.
+    let is_of_window = case.reach().window_bytes.is_some() && question.quantity != Quantity::Bandwidth;
+    let most = if is_of_window { u64::MAX } else { MOST_PASSES };
+    let passes = (question.simulated_passes)(&case).clamp(1, most);
     fits.then_some(Datum { number: 0, question, case, passes, measured: row.figure, name })
 }
 

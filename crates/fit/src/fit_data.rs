@@ -2,7 +2,7 @@
 
 use crate::data_error::FitDataError;
 use crate::datum::{Datum, data, figure, point, selected};
-use crate::held_out::{Half, halves};
+use crate::held_out::{Half, halves, halves_of_windows};
 use crate::mechanism::{MECHANISMS, is_structure, start_of};
 use crate::memo::{By, Dependence, Memo};
 use crate::pattern::Point;
@@ -102,7 +102,8 @@ impl FitData {
         let grids = vec![None; distinct.len()];
         let (halves, open, changed) = (vec![None; data.len()], Vec::new(), Vec::new());
         let (platform, memo, corrections) = (platform.clone(), Memo::default(), Corrections::default());
-        Ok(FitData { platform, keys: distinct, grids, searched: None, data, halves, open, changed, memo, corrections })
+        let keys = distinct;
+        Ok(FitData { platform, keys, grids, searched: None, data, halves, open, changed, memo, corrections })
     }
 
     /// Prepares a fit of every unknown number of `draft` to the answers of `target`, or of the only target.
@@ -144,7 +145,12 @@ impl FitData {
         let curves: Vec<String> = data.iter().map(Datum::curve).collect();
         let sizes =
             curves.iter().zip(&data).map(|(curve, datum)| (curve.as_str(), datum.case.size, datum.is_of_both()));
-        let halves = halves(sizes);
+        let mut halves = halves(sizes);
+        let others = halves.iter().zip(&data).map(|(half, datum)| datum.of_window().filter(|_| half.is_none()));
+        let others: Vec<Option<(String, u64)>> = others.collect();
+        for (half, of_window) in halves.iter_mut().zip(halves_of_windows(&others)) {
+            *half = half.or(of_window);
+        }
         let unknowns: Vec<&Unknown> = draft.unknowns().iter().filter(|row| !is_structure(row)).collect();
         let unknown = |key: &str| draft.unknowns().iter().find(|row| row.key == key && is_structure(row));
         let choices = MECHANISMS.iter().flat_map(|one| one.choices.iter().map(|(key, _)| *key));
@@ -227,6 +233,13 @@ impl FitData {
     /// starts at the wrong one may not leave it; such a search needs several starting points.
     pub(crate) fn is_about_transfers(&self) -> bool {
         self.data.iter().any(|datum| matches!(datum.case.method, Method::Dma { .. }))
+    }
+
+    /// Whether the data contain figures of several stated windows, so that they may show a cache or an IOTLB.
+    pub(crate) fn has_windows(&self) -> bool {
+        let mut windows = self.data.iter().filter_map(|datum| datum.case.reach().window_bytes);
+        let first = windows.next();
+        windows.any(|window| Some(window) != first)
     }
 
     /// Number of data that are predicted by a fit to the other half of their curve.
@@ -333,13 +346,19 @@ impl FitData {
         self.open.iter().find(|(other, ..)| *other == key).map(|(_, before, _)| *before)
     }
 
+    /// The value of a number of the platform before it is fitted.
+    pub(crate) fn number(&self, key: &str) -> Option<f64> {
+        self.platform.number(key).map(|(value, _)| value)
+    }
+
     /// The same fit with one more key, between the bounds of its search.
     ///
     /// # Errors
     /// The error of the platform; a key that cannot be unknown.
     pub(crate) fn with_free(&self, key: &str, start: f64) -> Result<FitData, String> {
-        let mut next = self.with_value(key, start)?;
         let (low, high) = lanemark_platform::search_bounds(key).ok_or("the key must be known")?;
+        // The platform has the starts of the other numbers, which this start may contradict; their values do not.
+        let mut next = self.with_value(key, start).or_else(|_| self.with_value(key, low))?;
         next.keys.push(key.to_owned());
         next.grids.push(None);
         next.searched.get_or_insert_default().push((low.min(start), start, high));
@@ -538,60 +557,4 @@ fn started(draft: &Draft) -> Result<Platform, FitDataError> {
     let origin = Origin::Assumed("the start of the search".to_owned());
     let started = unknowns.iter().try_fold(draft.clone(), |draft, row| draft.fill(&row.key, start_of(row), &origin));
     started.and_then(Draft::complete).map_err(|error| FitDataError::Start(error.to_string()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fit;
-    use lanemark_bench::{Axes, Effort, ask, question};
-    use lanemark_machine::Machine as _;
-    use lanemark_record::Record;
-    use lanemark_sim::SimulatedMachine;
-
-    const ROUND_TRIP: &str = "root_complex.core_round_trip_ns";
-
-    fn card(round_trip: f64) -> Platform {
-        let card = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
-        card.with(ROUND_TRIP, round_trip, Origin::Given("a test".to_owned())).unwrap()
-    }
-
-    /// Answers of a card to 8 B stores of three sizes to UC and WC memory.
-    fn record(card: &Platform) -> Record {
-        let mut machine = SimulatedMachine::new(card).unwrap();
-        let question = question("mmio_write_bandwidth").unwrap();
-        let axes = Axes {
-            sizes: Some(vec![64, 256, 1024]),
-            accesses: Some(vec!["8".parse().unwrap()]),
-            memory_types: Some(vec!["uc".parse().unwrap(), "wc".parse().unwrap()]),
-            ..Axes::default()
-        };
-        let cases = (question.cases)(machine.facts(), &axes);
-        let answers = cases.iter().map(|case| ask(question, &mut machine, case, &Effort::default()).unwrap()).collect();
-        Record { answers, ..Record::new(vec![]) }
-    }
-
-    #[test]
-    fn number_used_for_a_record_is_recovered() {
-        let made_with = record(&card(217.0));
-        let problem = FitData::new(&made_with, None, &card(120.0), &[ROUND_TRIP.to_owned()]).unwrap();
-        assert_eq!(problem.data().count(), 6);
-        let found = fit(&problem.parameters(), |values| problem.residuals(values)).unwrap();
-        assert!((found.found[0].value - 217.0).abs() < 0.5, "{found:?}");
-    }
-
-    #[test]
-    fn unknown_targets_and_keys_are_rejected() {
-        let made_with = record(&card(120.0));
-        let new = |target, key: &str| FitData::new(&made_with, target, &card(120.0), &[key.to_owned()]).err();
-        assert!(matches!(new(Some("other"), ROUND_TRIP), Some(FitDataError::WhichTarget { .. })));
-        assert!(matches!(new(None, "link.speed"), Some(FitDataError::Key { .. })));
-        let mistyped = new(None, "link.latncy_ns").unwrap().to_string();
-        assert!(mistyped.contains("'link.latncy_ns': did you mean link.latency_ns"), "{mistyped}");
-        let key = [ROUND_TRIP.to_owned()];
-        let empty = FitData::new(&Record::new(vec![]), None, &card(120.0), &key).err();
-        assert_eq!(empty, Some(FitDataError::NoAnswers));
-        assert!(matches!(new(None, "core.wc_buffers"), Some(FitDataError::Whole { .. })));
-        assert_eq!(new(Some("card-gen5-x16"), ROUND_TRIP), None);
-    }
 }

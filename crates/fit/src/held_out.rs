@@ -41,6 +41,14 @@ pub(crate) fn halves<'a>(curves: impl Iterator<Item = (&'a str, u64, bool)>) -> 
     all.iter().map(|figure| half(figure, if figure.2 { least_of_both } else { LEAST_SIZES })).collect()
 }
 
+/// As [`halves`], for figures of several windows of the same size: the curve and the window of each, `None` for one that has a
+/// half already or no window.
+pub(crate) fn halves_of_windows(figures: &[Option<(String, u64)>]) -> Vec<Option<Half>> {
+    let of_windows = halves(figures.iter().flatten().map(|(curve, window)| (curve.as_str(), *window, false)));
+    let mut next = of_windows.into_iter();
+    figures.iter().map(|figure| figure.as_ref().and_then(|_| next.next().flatten())).collect()
+}
+
 /// Summary of a set of errors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Errors {
@@ -165,6 +173,19 @@ mod tests {
         let sizes = [64, 64, 128, 128, 256, 256, 512, 1024, 2048];
         let which = seconds(sizes.iter().map(|size| ("a", *size, false)));
         assert_eq!(which, [false, false, true, true, false, false, true, false, true].map(Some));
+    }
+
+    #[test]
+    fn six_windows_of_a_size_are_in_the_halves_and_figures_without_a_window_in_none() {
+        let of = |window: u64| Some(("reads of 64 B".to_owned(), window));
+        let mut figures: Vec<Option<(String, u64)>> = vec![None];
+        figures.extend((1..=5).map(of));
+        assert!(halves_of_windows(&figures).iter().all(Option::is_none), "five windows");
+        figures.extend([None, of(6)]);
+        let found: Vec<Option<bool>> =
+            halves_of_windows(&figures).into_iter().map(|half| Some(half?.is_second)).collect();
+        let (first, second) = (Some(false), Some(true));
+        assert_eq!(found, [None, first, second, first, second, first, None, second]);
     }
 
     fn errors(percents: &[f64]) -> Errors {

@@ -303,14 +303,16 @@ fn search(
         while damping < 1e12 {
             let step = solve(&jacobian, &left, skipped, damping);
             let next = moved(parameters, &values, &step);
-            let residuals = evaluate(&next)?;
-            if sum_of_squares(&residuals, skipped) < before {
-                (values, left) = (next, residuals);
-                damping /= 10.0;
-                better = true;
-                break;
+            // Values that are not possible together, such as a cache slower than its memory, are no better ones.
+            match evaluate(&next) {
+                Ok(residuals) if sum_of_squares(&residuals, skipped) < before => {
+                    (values, left) = (next, residuals);
+                    damping /= 10.0;
+                    better = true;
+                    break;
+                }
+                Ok(_) | Err(_) => damping *= 10.0,
             }
-            damping *= 10.0;
         }
         let after = sum_of_squares(&left, skipped);
         if !better || after <= ends.least || before - after <= ends.gain * before.max(f64::MIN_POSITIVE) {
@@ -341,13 +343,23 @@ pub(crate) fn derivatives<E>(
         if values[column] + step > parameter.high {
             step = -step;
         }
-        let mut moved = values.to_vec();
-        moved[column] += step;
-        for (row, (there, here)) in rows.iter_mut().zip(evaluate(&moved)?.iter().zip(left)) {
+        let mut there = evaluate(&stepped(values, column, step));
+        if there.is_err() {
+            step = -step;
+            there = evaluate(&stepped(values, column, step));
+        }
+        for (row, (there, here)) in rows.iter_mut().zip(there?.iter().zip(left)) {
             row[column] = (there - here) / step;
         }
     }
     Ok(rows)
+}
+
+/// The values with one of them moved by `step`.
+fn stepped(values: &[f64], column: usize, step: f64) -> Vec<f64> {
+    let mut moved = values.to_vec();
+    moved[column] += step;
+    moved
 }
 
 /// Step from the damped normal equations.
@@ -458,6 +470,23 @@ mod tests {
         let fit = fit(&start, line(data)).unwrap();
         assert!(fit.found[0].at_bound && fit.found[0].value == 5.0);
         assert!(!fit.found[1].at_bound);
+    }
+
+    #[test]
+    fn a_search_goes_round_values_that_are_not_possible_together() {
+        // A linear step from the start leaves the wedge `b <= a`, and a derivative at its edge does.
+        let start = [parameter("a", 1.0, 0.1, 100.0), parameter("b", 1.0, 0.1, 100.0)];
+        let data = [(1.0, 0.0, 9.0), (0.0, 1.0, 8.0), (1.0, 3.0, 33.0)];
+        let left = |p: &[f64]| {
+            if p[1] > p[0] {
+                return Err("b is above a".to_owned());
+            }
+            Ok(data.iter().map(|(of_a, of_b, y)| (of_a * p[0] + of_b * p[1]) / y - 1.0).collect())
+        };
+        let (values, _) = scout(&start, (50, GAIN), left).unwrap();
+        assert!((values[0] - 9.0).abs() < 0.01 && (values[1] - 8.0).abs() < 0.01, "{values:?}");
+        let outside = [parameter("a", 1.0, 0.1, 100.0), parameter("b", 2.0, 0.1, 100.0)];
+        assert!(scout(&outside, (50, GAIN), left).is_err(), "a start that is not possible is an error");
     }
 
     #[test]

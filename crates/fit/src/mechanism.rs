@@ -7,10 +7,12 @@ use lanemark_platform::{Unknown, default_of};
 pub(crate) struct Mechanism {
     /// Keys that together describe its shape, each with the values tried.
     pub(crate) choices: &'static [(&'static str, &'static [f64])],
-    /// Key of its time, with the values tried before it is fitted, in nanoseconds.
+    /// Key of its time, with the values tried before it is fitted: in nanoseconds, or as shares of the time that it replaces.
     pub(crate) time: Option<(&'static str, [f64; 3])>,
     /// Whether all its keys have the same value.
     pub(crate) is_alike: bool,
+    /// Key of the time that it replaces in some windows. Only figures of several windows show such a mechanism.
+    pub(crate) replaces: Option<&'static str>,
 }
 
 impl Mechanism {
@@ -18,10 +20,40 @@ impl Mechanism {
         choices: &'static [(&'static str, &'static [f64])],
         time: Option<(&'static str, [f64; 3])>,
     ) -> Mechanism {
-        Mechanism { choices, time, is_alike: false }
+        Mechanism { choices, time, is_alike: false, replaces: None }
+    }
+
+    const fn alike(choices: &'static [(&'static str, &'static [f64])]) -> Mechanism {
+        Mechanism { is_alike: true, ..Mechanism::of(choices, None) }
+    }
+
+    const fn instead_of(
+        replaces: &'static str,
+        time: (&'static str, [f64; 3]),
+        choices: &'static [(&'static str, &'static [f64])],
+    ) -> Mechanism {
+        Mechanism { replaces: Some(replaces), ..Mechanism::of(choices, Some(time)) }
     }
 }
 
+/// Sizes of the part of a last-level cache that serves devices: from a few ways of a small one, by half an octave.
+const CACHES: &[f64] = &[
+    1_048_576.0,
+    1_572_864.0,
+    2_097_152.0,
+    3_145_728.0,
+    4_194_304.0,
+    6_291_456.0,
+    8_388_608.0,
+    12_582_912.0,
+    16_777_216.0,
+    25_165_824.0,
+    33_554_432.0,
+    50_331_648.0,
+    67_108_864.0,
+    100_663_296.0,
+    134_217_728.0,
+];
 /// Sizes of chunks and segments, of requests, and of completions: powers of two.
 const CHUNKS: &[f64] = &[64.0, 128.0, 256.0, 512.0, 1024.0];
 const SEGMENTS: &[f64] = &[256.0, 512.0, 1024.0, 2048.0, 4096.0];
@@ -52,13 +84,9 @@ pub(crate) const MECHANISMS: &[Mechanism] = &[
     Mechanism::of(&[], Some(("dma.read_request_ns", OF_A_REQUEST))),
     Mechanism::of(&[("dma.read_bytes", CHUNKS)], None),
     // A device that moves its own lines: alone, neither direction explains a data path that both share.
-    Mechanism { choices: &[("dma.read_bytes", CHUNKS), ("dma.write_bytes", CHUNKS)], time: None, is_alike: true },
+    Mechanism::alike(&[("dma.read_bytes", CHUNKS), ("dma.write_bytes", CHUNKS)]),
     Mechanism::of(&[("dma.read_boundary_bytes", CHUNKS)], None),
-    Mechanism {
-        choices: &[("dma.read_boundary_bytes", CHUNKS), ("dma.write_boundary_bytes", CHUNKS)],
-        time: None,
-        is_alike: true,
-    },
+    Mechanism::alike(&[("dma.read_boundary_bytes", CHUNKS), ("dma.write_boundary_bytes", CHUNKS)]),
     Mechanism::of(&[("dma_read.chunk_bytes", CHUNKS)], Some(("dma_read.chunk_ns", OF_A_REQUEST))),
     Mechanism::of(&[("dma_read.segment_bytes", SEGMENTS)], Some(("dma_read.segment_ns", OF_A_PAUSE))),
     Mechanism::of(&[], Some(("dma_read.many_lines_ns", [5.0, 20.0, 80.0]))),
@@ -96,6 +124,11 @@ pub(crate) const MECHANISMS: &[Mechanism] = &[
     Mechanism::of(&[("dma.full_duplex", FLAG)], None),
     Mechanism::of(&[("dma.full_duplex", YES)], Some(("dma.shared_request_ns", OF_A_REQUEST))),
     Mechanism::of(&[("memory.loaded_completion_bytes", COMPLETIONS)], None),
+    Mechanism::instead_of(
+        "memory.read_ns",
+        ("memory.cached_read_ns", [1.0, 0.75, 0.5]),
+        &[("memory.cache_bytes", CACHES)],
+    ),
 ];
 
 /// Whether `key` is chosen among a few values by the search over structures.
@@ -142,11 +175,12 @@ pub(crate) fn is_flag(values: &[f64]) -> bool {
 /// The direction of the transfers that alone depend on `key`, if there is one: reads of the card load, writes store.
 pub(crate) fn only_of(key: &str) -> Option<Verb> {
     // Walks of page tables read memory for writes too, so its latency is missing here.
-    const OF_READS: [&str; 9] = [
+    const OF_READS: [&str; 10] = [
         "dma.tags",
         "dma.read_",
         "dma_read.",
         "memory.read_spread_ns",
+        "memory.cached_read_ns",
         "memory.completion_bytes",
         "memory.full_completion_",
         "memory.odd_end_completion",
@@ -165,6 +199,13 @@ pub(crate) fn only_of(key: &str) -> Option<Verb> {
 }
 
 impl Mechanism {
+    /// Its time with each of the values tried, in nanoseconds; `now` gives the value of the time that it replaces.
+    pub(crate) fn times(&self, now: impl Fn(&str) -> Option<f64>) -> Vec<(&'static str, f64)> {
+        let unit = self.replaces.map_or(Some(1.0), now);
+        let (Some((key, values)), Some(unit)) = (self.time, unit) else { return Vec::new() };
+        values.map(|value| (key, value * unit)).to_vec()
+    }
+
     /// Every combination of the values of its keys.
     pub(crate) fn combinations(&self) -> Vec<Vec<(&'static str, f64)>> {
         let mut all = vec![Vec::new()];
@@ -201,7 +242,7 @@ mod tests {
                 for (key, value) in combination {
                     changed = changed.with(key, value, origin.clone()).unwrap_or_else(|error| panic!("{error}"));
                 }
-                for (key, value) in mechanism.time.iter().flat_map(|(key, values)| values.map(|value| (*key, value))) {
+                for (key, value) in mechanism.times(|key| card.number(key).map(|(value, _)| value)) {
                     assert!(changed.with(key, value, origin.clone()).is_ok(), "{key} = {value}");
                 }
             }
@@ -222,7 +263,8 @@ mod tests {
             cases.iter().map(&mut figure).collect()
         };
         let (mut own, mut tried) = (0, 0);
-        let times = MECHANISMS.iter().filter_map(|one| one.time.map(|(key, [.., long])| (key, long)));
+        let of_card = |key: &str| card.number(key).map(|(value, _)| value);
+        let times = MECHANISMS.iter().filter_map(|one| one.times(of_card).pop());
         let choices = MECHANISMS.iter().flat_map(|one| one.choices.iter().map(|(key, values)| (*key, values[0])));
         for (key, value) in times.chain(choices).chain([("dma.tags", 8.0), ("memory.write_tlp_ns", 50.0)]) {
             let Some(verb) = only_of(key) else { continue };

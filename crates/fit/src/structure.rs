@@ -2,11 +2,15 @@
 //!
 //! The search starts with the structure of the file. In each round, short fits of every mechanism select a few, which are
 //! fitted to each half of the figures. A structure counts by its errors at the other half. Of those that are clearly
-//! better, the simplest one near the best is accepted. At the end, mechanisms are removed without which the structure is
-//! not clearly worse.
+//! better, the simplest one near the best is accepted. At the end, mechanisms are removed that are not clearly needed.
+
+mod contender;
+mod windows;
+
+pub use contender::Contender;
 
 use crate::calibrate::{by_formulas, of_free, pulled, rounded};
-use crate::distinction::{Distinction, Fitted, distinction};
+use crate::distinction::{Fitted, distinction};
 use crate::evidence::{BETTER, is_better, mean, simplest};
 use crate::fit_data::FitData;
 use crate::least_squares::{FIRST_GAIN, Rows, derivatives, scout, solve, sum_of_squares};
@@ -52,44 +56,6 @@ const HALF_AN_OCTAVE: f64 = std::f64::consts::SQRT_2;
 
 /// Relative difference of two sums of squares below which two mechanisms have the same effect.
 const SAME: f64 = 1e-9;
-
-/// A structure with its errors at figures that were not fitted.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Contender {
-    /// Changes to the structure of the file: keys with their values, as numbers; 1 is `true`.
-    pub set: Vec<(String, f64)>,
-    /// Keys that are fitted in addition to the unknown numbers of the file.
-    pub fitted: Vec<String>,
-    /// Absolute errors of the held-out figures, in percent, in the order of the data, without the smallest and the largest size
-    /// of each curve.
-    pub errors_percent: Vec<f64>,
-    /// Whether it is the chosen structure.
-    pub is_chosen: bool,
-    /// Whether it gives all figures as the chosen structure does, so that they do not tell which one the card has.
-    pub is_like_chosen: bool,
-    /// Whether chance may have decided: it is not the chosen one, has no more fitted numbers, and follows the figures about as
-    /// closely.
-    pub is_as_likely: bool,
-    /// The measurement that tells it from the chosen one, for one that is like it or as likely.
-    pub distinction: Option<Distinction>,
-}
-
-impl Contender {
-    /// Median of the absolute errors, in percent.
-    #[must_use]
-    pub fn median_percent(&self) -> f64 {
-        let mut sorted = self.errors_percent.clone();
-        sorted.sort_by(f64::total_cmp);
-        let middle = |place: usize| sorted.get(place).copied().unwrap_or_default();
-        f64::midpoint(middle(sorted.len().saturating_sub(1) / 2), middle(sorted.len() / 2))
-    }
-
-    /// Mean of the absolute errors, in percent.
-    #[must_use]
-    pub fn mean_percent(&self) -> f64 {
-        self.errors_percent.iter().sum::<f64>() / self.errors_percent.len().max(1) as f64
-    }
-}
 
 /// A mechanism that a trial has in addition to those of the file.
 #[derive(Clone)]
@@ -467,7 +433,8 @@ fn promising(best: &Trial) -> Vec<Trial> {
     };
     let here = (left, jacobian);
     let mut tried: Vec<(f64, usize, Trial)> = Vec::new();
-    for (number, mechanism) in MECHANISMS.iter().enumerate() {
+    let is_seen = |mechanism: &Mechanism| mechanism.replaces.is_none() || best.problem.has_windows();
+    for (number, mechanism) in MECHANISMS.iter().enumerate().filter(|(_, mechanism)| is_seen(mechanism)) {
         for set in combinations(best, mechanism) {
             let starts = started(best, &here, mechanism, &set).into_iter();
             let ends = starts.filter_map(|start| start.after_steps(SCREENING[0].1));
@@ -529,6 +496,9 @@ fn started(
     mechanism: &Mechanism,
     set: &[(&'static str, f64)],
 ) -> Vec<Trial> {
+    if let Some(replaced) = mechanism.replaces {
+        return windows::started(best, mechanism, replaced, set).into_iter().collect();
+    }
     let time = mechanism.time.filter(|(key, _)| !best.problem.has_key(key));
     let keys = mechanism.choices.iter().map(|(key, _)| *key).chain(time.map(|(key, _)| key));
     let directions: Vec<Option<Verb>> = keys.map(only_of).collect();

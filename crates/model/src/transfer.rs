@@ -134,11 +134,19 @@ pub(crate) fn predict(
                     sum = sum.then(&terms(nth)?.times(times(nth) as f64, 0.0));
                 }
             }
-            None => {
-                for nth in 1..taken_apart {
-                    sum = sum.then(&terms(nth)?);
+            None => match way.kinds(0, taken_apart) {
+                Some(kinds) => {
+                    for kind in kinds.all.iter().filter(|kind| kind.between > 0) {
+                        sum = sum.then(&terms(kind.nth)?.times(kind.between as f64, 0.0));
+                    }
+                    sum = sum.then(&terms(taken_apart - 1)?);
                 }
-            }
+                None => {
+                    for nth in 1..taken_apart {
+                        sum = sum.then(&terms(nth)?);
+                    }
+                }
+            },
         }
         // Data that remain in a FIFO at the end of a transfer are there at the start of the next.
         let over_all = if platform.fifos.is_some() || way.root_pace() > Ticks::ZERO {

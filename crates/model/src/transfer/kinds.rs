@@ -4,7 +4,7 @@
 //! their addresses only, so it is counted once for each thread.
 
 use super::alike::Alike;
-use super::way::Way;
+use super::way::{MOST_PIECES, Way};
 use lanemark_machine::Window;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
@@ -18,6 +18,15 @@ pub(super) struct Kind {
     pub(super) nth: u64,
     /// How many there are between the first and the last of all transfers.
     pub(super) between: u64,
+}
+
+/// The kinds of some transfers.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Kinds {
+    /// In the order in which they occur first.
+    pub(super) all: Vec<Kind>,
+    /// Index of the kind of each transfer, of the first [`MOST_PIECES`].
+    pub(super) order: Vec<u8>,
 }
 
 /// All that [`Way::alike`] of these transfers depends on.
@@ -39,13 +48,12 @@ const MOST_KEPT: usize = 1024;
 const MOST_KINDS: usize = 64;
 
 thread_local! {
-    static KNOWN: RefCell<FxHashMap<Counted, Option<Rc<[Kind]>>>> = RefCell::default();
+    static KNOWN: RefCell<FxHashMap<Counted, Option<Rc<Kinds>>>> = RefCell::default();
 }
 
 impl Way<'_> {
-    /// The kinds of `transfers` transfers from number `first` on, in the order in which they occur first; `None` if there are
-    /// many kinds or the addresses matter.
-    pub(super) fn kinds(&self, first: u64, transfers: u64) -> Option<Rc<[Kind]>> {
+    /// The kinds of `transfers` transfers from number `first` on; `None` if there are many kinds or the addresses matter.
+    pub(super) fn kinds(&self, first: u64, transfers: u64) -> Option<Rc<Kinds>> {
         if self.channels > 1 || transfers < 2 {
             return None;
         }
@@ -66,26 +74,31 @@ impl Way<'_> {
             if known.len() >= MOST_KEPT {
                 known.clear();
             }
-            let kinds = self.counted(first, transfers).map(Rc::from);
+            let kinds = self.counted(first, transfers).map(Rc::new);
             known.insert(counted, kinds.clone());
             kinds
         })
     }
 
-    fn counted(&self, first: u64, transfers: u64) -> Option<Vec<Kind>> {
-        let mut kinds: Vec<(Alike, Kind)> = Vec::new();
+    fn counted(&self, first: u64, transfers: u64) -> Option<Kinds> {
+        let (mut alike, mut all, mut order): (Vec<Alike>, Vec<Kind>, Vec<u8>) = Default::default();
         for nth in first..first + transfers {
-            let alike = self.alike(nth)?;
+            let of_one = self.alike(nth)?;
             let is_between = nth != first && nth + 1 != first + transfers;
-            match kinds.iter_mut().find(|(other, _)| *other == alike) {
-                Some((_, kind)) => kind.between += u64::from(is_between),
-                None => kinds.push((alike, Kind { nth, between: u64::from(is_between) })),
+            let place = alike.iter().position(|other| *other == of_one).unwrap_or(alike.len());
+            if place == alike.len() {
+                alike.push(of_one);
+                all.push(Kind { nth, between: 0 });
             }
-            if kinds.len() > MOST_KINDS {
+            if all.len() > MOST_KINDS {
                 return None;
             }
+            all[place].between += u64::from(is_between);
+            if nth - first < MOST_PIECES {
+                order.push(place as u8);
+            }
         }
-        Some(kinds.into_iter().map(|(_, kind)| kind).collect())
+        Some(Kinds { all, order })
     }
 }
 
@@ -106,12 +119,14 @@ mod tests {
         // Halves of the longest RCB; asked again, the answer is the same.
         for _ in 0..2 {
             let found = kinds(64, Pattern::Random, 1000).unwrap();
-            let between: Vec<u64> = found.iter().map(|kind| kind.between).collect();
+            let between: Vec<u64> = found.all.iter().map(|kind| kind.between).collect();
             assert_eq!((between.len(), between.iter().sum::<u64>()), (2, 998));
+            let of_second: u64 = found.order[1..999].iter().map(|kind| u64::from(*kind)).sum();
+            assert_eq!((found.order.len(), of_second), (1000, between[1]));
         }
-        assert_eq!(kinds(128, Pattern::Random, 1000).unwrap()[..], [Kind { nth: 3, between: 998 }]);
+        assert_eq!(kinds(128, Pattern::Random, 1000).unwrap().all, [Kind { nth: 3, between: 998 }]);
         assert_eq!(kinds(100, Pattern::Random, 1000), None);
-        assert_eq!(kinds(128, Pattern::Sequential, 1000).unwrap()[..], [Kind { nth: 3, between: 998 }]);
+        assert_eq!(kinds(128, Pattern::Sequential, 1000).unwrap().all, [Kind { nth: 3, between: 998 }]);
         assert_eq!(kinds(128, Pattern::Random, 1), None);
     }
 }

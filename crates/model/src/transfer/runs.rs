@@ -13,6 +13,9 @@ use std::ops::Range;
 /// Requests whose times are added without overflow: a millisecond each is five hours.
 const MOST_SUMMED: u64 = 1 << 24;
 
+/// Transfers that are counted, once for each window: those of a usual run, 16 MiB in 64 B.
+const MOST_COUNTED: u64 = 1 << 18;
+
 /// Requests of a page, of the shortest maximum payload of the specification.
 const MOST_OF_PAGE: u64 = 32;
 
@@ -33,7 +36,9 @@ impl Way<'_> {
     /// The transfers whose sum is that of `all`: all of them if they are few or repeat, otherwise the first. `None` if
     /// the first one does not stand for the others.
     pub(super) fn part(&self, all: u64) -> Option<Part> {
-        let Some(period) = self.short_period() else { return self.first_part(all) };
+        let Some(period) = self.short_period() else {
+            return self.first_part(all).or_else(|| self.counted_part(all));
+        };
         let (requests, _) = self.count_and_last(0)?;
         let most = MOST_SUMMED / requests.max(1);
         Some(Part::of(if all <= most { all } else { (most / period).max(1) * period }, all))
@@ -56,6 +61,11 @@ impl Way<'_> {
         }
         let first = if self.channels > 1 || self.has_blocks() { 1 } else { few.max(1) };
         self.is_of_one_kind(all).then(|| Part::of(first, all))
+    }
+
+    /// All transfers, if those that are alike are counted: the first ones do not stand for the others, in a cache and beside it.
+    fn counted_part(&self, all: u64) -> Option<Part> {
+        (all <= MOST_COUNTED && self.kinds(0, all).is_some()).then(|| Part::of(all, all))
     }
 
     /// Number of transfers after which the requests of a channel repeat, if they differ and it is quick to compute so many.
@@ -95,7 +105,7 @@ impl Way<'_> {
             of_channel[0] = sum.map_or(Ticks::ZERO, |sum| sum.engine);
         } else if let Some(kinds) = self.kinds(first, transfers) {
             sum = Some(self.sum_of_one(first, &mut earlier_requests)?);
-            for Kind { nth, between } in kinds.iter().filter(|kind| kind.between > 0) {
+            for Kind { nth, between } in kinds.all.iter().filter(|kind| kind.between > 0) {
                 let of_one = self.sum_of_one(*nth, &mut earlier_requests)?;
                 self.append(&mut sum, &self.repeated(&of_one, *between)?);
             }

@@ -344,8 +344,9 @@ impl<'w, 'a> Requests<'w, 'a> {
         let repeats =
             way.period().is_some_and(|period| way.transfer.window.places(way.transfer.bytes).is_multiple_of(period));
         let mut earlier: Option<Earlier> = None;
-        // The requests of each transfer of a period; without repetitions, those of one transfer.
-        let mut of_period: Vec<Vec<Request>> = Vec::new();
+        let kinds = if repeats { None } else { way.kinds(0, followed) };
+        // The requests of each transfer of a period, or of each kind; otherwise those of one transfer.
+        let mut known: Vec<Vec<Request>> = Vec::new();
         while self.done < followed {
             if repeats && self.next.is_multiple_of(period) {
                 self.stages.retire();
@@ -364,14 +365,18 @@ impl<'w, 'a> Requests<'w, 'a> {
             let nth = self.next;
             self.next += 1;
             let most = followed - self.done;
-            let place = if repeats { (nth % period) as usize } else { 0 };
-            if !repeats {
-                of_period.clear();
+            let place = match kinds.as_ref().and_then(|kinds| kinds.order.get(nth as usize)) {
+                Some(kind) => usize::from(*kind),
+                None if repeats => (nth % period) as usize,
+                None => {
+                    known.clear();
+                    0
+                }
+            };
+            if place == known.len() {
+                known.push(self.of_transfer(nth, most)?);
             }
-            if place == of_period.len() {
-                of_period.push(self.of_transfer(nth, most)?);
-            }
-            for (place, request) in of_period[place].iter().take(most as usize).enumerate() {
+            for (place, request) in known[place].iter().take(most as usize).enumerate() {
                 if request.is_described {
                     let (ended, is_period) = (self.stages.downstream.ended, place == 0 && nth.is_multiple_of(period));
                     self.lines.add(Mark { done: self.done, latencies: self.latencies, ended, is_period });

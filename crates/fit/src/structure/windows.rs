@@ -1,0 +1,43 @@
+//! Start of a trial whose mechanism replaces a time in some windows, such as hits in a last-level cache the latency of DRAM.
+
+use super::Trial;
+use crate::least_squares::sum_of_squares;
+use crate::mechanism::Mechanism;
+
+/// Ratios of the replaced time to its value without the mechanism, which lies between those of small and of large windows.
+const RAISED: [f64; 4] = [1.0, 1.3, 1.8, 2.5];
+
+/// The best trial with the mechanism, of some pairs of its time and the time at `replaced`; none if it has no effect.
+///
+/// A linear estimate from the best values without it finds no such pair: both change together.
+pub(super) fn started(
+    best: &Trial,
+    mechanism: &Mechanism,
+    replaced: &str,
+    set: &[(&'static str, f64)],
+) -> Option<Trial> {
+    let parameters = best.problem.parameters();
+    let fitted = parameters.iter().position(|parameter| parameter.name == replaced);
+    let now = fitted.map(|place| best.values[place]).or_else(|| best.problem.number(replaced))?;
+    let of_raised = |raised: f64| {
+        let mut raising = best.clone();
+        match fitted {
+            Some(place) => {
+                let parameter = &parameters[place];
+                raising.values[place] = (now * raised).clamp(parameter.low, parameter.high);
+            }
+            None if raised > 1.0 => return None,
+            None => {}
+        }
+        let here = raising.residuals(&raising.problem, &raising.values).ok()?;
+        let trials = mechanism.times(|_| Some(now)).into_iter().filter_map(|time| {
+            let trial = raising.with(set, Some(time))?;
+            let there = trial.residuals(&trial.problem, &trial.values).ok()?;
+            let is_seen = there.iter().zip(&here).any(|(there, here)| (there - here).abs() > 1e-9);
+            is_seen.then(|| (sum_of_squares(&there, None), trial))
+        });
+        trials.min_by(|one, other| one.0.total_cmp(&other.0))
+    };
+    let least = RAISED.into_iter().filter_map(of_raised).min_by(|one, other| one.0.total_cmp(&other.0));
+    least.map(|(_, trial)| trial)
+}
