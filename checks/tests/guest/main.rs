@@ -148,6 +148,7 @@ fn main() -> ExitCode {
         module::mistakes_are_refused_with_their_error,
         module::random_requests_leave_no_warning_in_the_kernels_log,
         module::memory_is_mapped_by_the_dma_api_and_released_at_the_end,
+        module::mappings_by_the_dma_api_are_timed_in_parts_and_leave_nothing_pinned,
         module::bus_mastering_is_off_unless_asked_for_and_off_at_the_end,
         module::only_a_named_function_without_another_claim_is_bound,
         module::a_second_program_is_refused_and_the_driver_is_restored,

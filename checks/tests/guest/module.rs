@@ -100,6 +100,32 @@ pub fn memory_is_mapped_by_the_dma_api_and_released_at_the_end() {
     });
 }
 
+pub fn mappings_by_the_dma_api_are_timed_in_parts_and_leave_nothing_pinned() {
+    let locked = "grep -h -E '^(Mlocked|Unevictable):' /proc/meminfo";
+    let mut guest = shared();
+    storage::fresh(&guest);
+    let before = guest.expect(locked);
+    let sizes = ["4096", "12288", "2097152"];
+    let bench = format!("{BENCH} --question dma_map_cost --sizes {}", sizes.join(","));
+    guest.expect(&format!("{bench} --budget 0.5 --record card.json"));
+    guest.expect(&format!("echo 1 >{CARD}/enable"));
+    let record: Value = serde_json::from_str(&guest.expect("cat card.json")).unwrap();
+    let answers = record["answers"].as_array().unwrap();
+    let parts = |memory: &str| -> Vec<&str> {
+        let of_it = answers.iter().map(|answer| &answer["method"]["map_unmap"]["means"]["kernel"]);
+        of_it.filter(|means| means["memory"] == memory).filter_map(|means| means["part"].as_str()).collect()
+    };
+    let each = |parts: &[&'static str]| parts.iter().flat_map(|part| [*part; 3]).collect::<Vec<_>>();
+    assert_eq!(parts("streaming"), each(&["calls", "pin", "map", "unmap", "unpin"]), "{}", record["skipped"]);
+    assert_eq!(parts("coherent"), each(&["calls", "map", "unmap"]), "{}", record["skipped"]);
+    assert!(answers.iter().all(|answer| answer["bytes"].is_null()), "no bytes are claimed");
+    assert_eq!(before, guest.expect(locked), "pages are pinned");
+    let said = guest.run(&format!("{BENCH} --question dma_map_cost --sizes 5000"));
+    assert!(said.stdout.contains("whole pages of 4 KiB") && said.status == 77, "{said:?}");
+    // Nothing is stored to the card.
+    assert!(fs::read(guest.file("storage")).unwrap().iter().all(|byte| *byte == BEFORE));
+}
+
 pub fn bus_mastering_is_off_unless_asked_for_and_off_at_the_end() {
     // Bit 2 of the command register.
     let is_on = format!("[ $(( 0x$(xxd -s 4 -l 1 -p {CARD}/config) & 4 )) -ne 0 ]");

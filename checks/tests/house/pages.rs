@@ -17,7 +17,6 @@ struct Absent {
 
 /// The items, in the order of the README.
 const ABSENT: &[Absent] = &[
-    Absent { item: "Kernel module", paths: &["crates/hw/src/linux_lanemark/dma.rs"], words: &["sgtable"] },
     Absent { item: "Descriptor rings", paths: &["crates/hw/src/qdma"], words: &["qdma"] },
     Absent {
         item: "GPU interfaces",

@@ -86,8 +86,8 @@ pub(crate) fn real_machine(facts: &Facts) -> Option<LeftOut> {
 
 /// A table that a DMA mapping can update.
 pub(crate) fn table(facts: &Facts) -> Option<LeftOut> {
-    let needs =
-        "no mapping can be timed here: use --on host, or bind the card to vfio-pci (lanemark bind) and name no --bar";
+    let needs = "no mapping can be timed here: use --on host, bind the card to vfio-pci (lanemark bind) and name no --bar, or bind it \
+         to the module lanemark";
     facts.tables.is_empty().then(|| LeftOut::all(needs))
 }
 

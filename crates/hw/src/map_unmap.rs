@@ -63,9 +63,13 @@ pub(crate) fn mapper_by<B: Backend + 'static>(
         Ok(Box::new(Mapped::new(strategy, backend, memory, asked)?))
     }
     let MapUnmap { means, bytes, pairs } = asked;
-    let Means::Map { strategy, .. } = means else {
-        let range = IovaRange { at: Iova(1 << 32), len_bytes: OBJECTS * bytes };
-        return Ok(Box::new(Pooled { pool: Pool::over(range, bytes)?, pairs }));
+    let strategy = match means {
+        Means::Map { strategy, .. } => strategy,
+        Means::Pool => {
+            let range = IovaRange { at: Iova(1 << 32), len_bytes: OBJECTS * bytes };
+            return Ok(Box::new(Pooled { pool: Pool::over(range, bytes)?, pairs }));
+        }
+        Means::Kernel { .. } => return Err("the kernel maps through its module only".into()),
     };
     match strategy {
         Strategy::Ranges => over(Ranges::new(space)?, backend, memory, asked),
@@ -87,7 +91,7 @@ pub(crate) fn refused(machine: &str, error: LibraryError) -> MachineError {
 /// Times `passes` iterations of `pairs` pairs each. An error in a pair ends the sample.
 #[inline(always)]
 #[allow(clippy::inline_always)] // The bodies of all measurement loops are inlined.
-fn pairs_timed<E: Error + Send + Sync + 'static>(
+pub(crate) fn pairs_timed<E: Error + Send + Sync + 'static>(
     limits: &Limits<'_>,
     first: u64,
     passes: u64,

@@ -5,7 +5,7 @@
 mod fake_card;
 
 use fake_card::{ADDRESS, BAR2_BYTES, BAR2_START, FakeCard};
-use lanemark_hw::linux_sysfs::{Attachment, Card, CardError, CardMachine, Consent, Range, Rehearsal, System};
+use lanemark_hw::linux_sysfs::{Attachment, Card, CardError, CardMachine, Consent, Note, Range, Rehearsal, System};
 use lanemark_machine::{
     Access, Confirmed, Delivery, Machine, MachineError, Order, Plan, Samples, Span, Step, Stream, Verb, Width,
 };
@@ -381,7 +381,8 @@ fn a_dry_run_lists_every_access_and_makes_none() {
             "UC 4: 1 x load of 4 B per iteration, BAR0+0x4 to BAR0+0x7",
         ]
     );
-    assert!(touched[0].file.ends_with("resource2_wc") && touched[1].file.ends_with("resource0"));
+    let [Note::Touch(store), Note::Touch(load)] = &touched[..] else { panic!("{touched:?}") };
+    assert!(store.file.ends_with("resource2_wc") && load.file.ends_with("resource0"));
     let to_registers = stream(Verb::Store, Access::Plain(Width::B4), span(0, 0, 4, MemoryType::Uc));
     rehearsal.run(&to_registers, &mut Samples::wanted(1)).unwrap_err();
     assert_eq!(rehearsal.notes().take(), []);

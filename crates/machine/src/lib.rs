@@ -57,8 +57,8 @@ pub use host_memory::{HostMemory, Writer};
 pub use injected_fault::InjectedFault;
 pub use lanemark_method::{
     Access, Allocation, Arguments, Clock, Completion, CopyBy, Descriptors, Discipline, Fence, Flow, Flush, HostWait,
-    Invalidation, KernelCall, LaunchBy, LineSource, Means, Peer, Share, Socket, Strategy, Table, UnknownName, Verb,
-    Width,
+    Invalidation, KernelCall, KernelMemory, KernelPart, LaunchBy, LineSource, Means, Peer, Share, Socket, Strategy,
+    Table, UnknownName, Verb, Width,
 };
 pub use launch::Launch;
 pub use link_use::LinkUse;

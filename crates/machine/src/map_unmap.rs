@@ -1,6 +1,6 @@
 //! DMA mapping and unmapping of memory, without a transfer.
 
-use crate::Means;
+use crate::{Means, Table};
 
 /// A buffer is mapped for DMA and unmapped, several times in a row.
 ///
@@ -20,6 +20,9 @@ impl MapUnmap {
     /// Maximum buffer length: 32 MiB. A full queue of deferred invalidations of that size completes within the
     /// timeout.
     pub const MOST_BYTES: u64 = 32 << 20;
+
+    /// Bytes of a page, the unit of mappings by the kernel.
+    pub const PAGE: u64 = 4096;
 
     /// Checks whether this mapping is possible.
     ///
@@ -41,6 +44,10 @@ impl MapUnmap {
         }
         match self.means {
             Means::Pool if !self.bytes.is_power_of_two() => Err("the size of a pool object must be a power of two"),
+            Means::Map { table: Table::Kernel, .. } => Err("the kernel chooses the addresses of its mappings itself"),
+            Means::Kernel { .. } if !self.bytes.is_multiple_of(MapUnmap::PAGE) => {
+                Err("the kernel maps whole pages of 4 KiB")
+            }
             _ => Ok(()),
         }
     }
@@ -49,13 +56,25 @@ impl MapUnmap {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Invalidation, Strategy};
 
     #[test]
-    fn empty_and_oversized_buffers_are_rejected_and_pool_objects_are_powers_of_two() {
+    fn the_kernel_takes_no_strategy() {
+        let (strategy, invalidation) = (Strategy::Ranges, Invalidation::Strict);
+        let by = |table| MapUnmap { means: Means::Map { strategy, table, invalidation }, bytes: 4096, pairs: 1 };
+        assert_eq!(by(Table::Iommu).check(), Ok(()));
+        assert!(by(Table::Kernel).check().is_err());
+    }
+
+    #[test]
+    fn empty_and_oversized_buffers_are_rejected_and_sizes_are_whole_objects_or_pages() {
         for means in Means::all() {
             let lend = MapUnmap { means, bytes: MapUnmap::MOST_BYTES, pairs: 1 };
             assert_eq!(lend.check(), Ok(()));
-            assert_eq!(MapUnmap { bytes: 1, ..lend }.check(), Ok(()));
+            let is_of_kernel = matches!(means, Means::Kernel { .. });
+            assert_eq!(MapUnmap { bytes: 1, ..lend }.check().is_err(), is_of_kernel, "{means}");
+            assert_eq!(MapUnmap { bytes: 4096, ..lend }.check(), Ok(()));
+            assert_eq!(MapUnmap { bytes: 4097, ..lend }.check().is_err(), is_of_kernel || means == Means::Pool);
             for bad in [
                 MapUnmap { bytes: 0, ..lend },
                 MapUnmap { pairs: 0, ..lend },

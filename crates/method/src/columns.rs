@@ -1,10 +1,10 @@
 //! The fields of methods as table columns.
 
-use crate::{Arguments, ComputeWork, CoreAccess, Flow, Means, Method, Reach};
+use crate::{Arguments, ComputeWork, CoreAccess, Flow, Means, Method, Reach, Table};
 
 impl Method {
     /// The columns of all methods, in table order.
-    pub const COLUMNS: [&'static str; 44] = [
+    pub const COLUMNS: [&'static str; 45] = [
         "kind",
         "path",
         "verb",
@@ -40,6 +40,7 @@ impl Method {
         "strategy",
         "table",
         "invalidation",
+        "part",
         "discipline",
         "window_bytes",
         "is_random",
@@ -179,6 +180,10 @@ impl Method {
                         put("invalidation", invalidation.name());
                     }
                     Means::Pool => {}
+                    Means::Kernel { memory: _, part } => {
+                        put("table", Table::Kernel.name());
+                        put("part", part.name());
+                    }
                 }
             }
             Method::SharedBuffer { direction, discipline } => {

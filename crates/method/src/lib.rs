@@ -42,7 +42,7 @@ pub use kernel_call::KernelCall;
 pub use kind::MethodKind;
 pub use launch::{Arguments, HostWait, LaunchBy};
 pub use line_source::LineSource;
-pub use means::{Invalidation, Means, Strategy, Table};
+pub use means::{Invalidation, KernelMemory, KernelPart, Means, Strategy, Table};
 pub use method::{CopyDirection, Lines, Method, WakeBy};
 pub use name::UnknownName;
 pub use reach::{CacheState, Reach, Socket};

@@ -19,6 +19,13 @@ pub enum Means {
     },
     /// The buffer is an object of a permanently mapped pool, taken and returned.
     Pool,
+    /// The kernel's DMA API maps the buffer for a device, and unmaps it.
+    Kernel {
+        /// Whose memory the buffer is.
+        memory: KernelMemory,
+        /// What of it is timed.
+        part: KernelPart,
+    },
 }
 
 impl Means {
@@ -27,15 +34,21 @@ impl Means {
         Means::with(&Table::ALL)
     }
 
-    /// All methods with these tables, and those without a table, in the order shown to users.
+    /// All methods with these tables, and those without a table, in the order shown to users. With the table of the kernel, the
+    /// kernel makes every mapping.
     pub fn with(tables: &[Table]) -> impl Iterator<Item = Means> {
+        let pool = tables.is_empty() || tables.iter().any(|table| *table != Table::Kernel);
+        let kernel: &[KernelMemory] = if tables.contains(&Table::Kernel) { &KernelMemory::ALL } else { &[] };
+        let of_kernel = kernel
+            .iter()
+            .flat_map(|memory| memory.parts().iter().map(|part| Means::Kernel { memory: *memory, part: *part }));
         let maps = Strategy::ALL.into_iter().flat_map(move |strategy| {
             tables.iter().flat_map(move |table| {
                 let (table, policies) = (*table, table.policies());
                 policies.iter().map(move |invalidation| Means::Map { strategy, table, invalidation: *invalidation })
             })
         });
-        maps.chain([Means::Pool])
+        maps.chain(pool.then_some(Means::Pool)).chain(of_kernel)
     }
 
     /// Name of the allocation strategy in records.
@@ -44,10 +57,12 @@ impl Means {
         match self {
             Means::Map { strategy, .. } => strategy.name(),
             Means::Pool => "pool",
+            Means::Kernel { memory: KernelMemory::Streaming, .. } => "kernel_streaming",
+            Means::Kernel { memory: KernelMemory::Coherent, .. } => "kernel_coherent",
         }
     }
 
-    /// Name of the page table and invalidation policy in records.
+    /// Name of the page table and invalidation policy in records; of the kernel, that of the part.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -57,7 +72,9 @@ impl Means {
             Means::Map { table: Table::InMemory, invalidation: Invalidation::Deferred, .. } => "page_table_deferred",
             Means::Map { table: Table::Iommu, invalidation: Invalidation::Strict, .. } => "iommu_strict",
             Means::Map { table: Table::Iommu, invalidation: Invalidation::Deferred, .. } => "iommu_deferred",
+            Means::Map { table: Table::Kernel, .. } => "kernel",
             Means::Pool => "take",
+            Means::Kernel { part, .. } => part.name(),
         }
     }
 }
@@ -103,16 +120,21 @@ pub enum Table {
     InMemory,
     /// The table of the real IOMMU, written by the operating system.
     Iommu,
+    /// The one that the kernel's DMA API uses for the device, if any. No strategy of the library writes it: only
+    /// [`Means::Kernel`].
+    #[serde(skip)]
+    Kernel,
 }
 
 impl Table {
-    const ALL: [Table; 3] = [Table::Nothing, Table::InMemory, Table::Iommu];
+    const ALL: [Table; 4] = [Table::Nothing, Table::InMemory, Table::Iommu, Table::Kernel];
 
     /// Invalidation policies with this table. The operating system invalidates the IOMMU at each unmap.
     const fn policies(self) -> &'static [Invalidation] {
         match self {
             Table::Nothing | Table::InMemory => &Invalidation::ALL,
             Table::Iommu => &[Invalidation::Strict],
+            Table::Kernel => &[],
         }
     }
 
@@ -123,6 +145,62 @@ impl Table {
             Table::Nothing => "nothing",
             Table::InMemory => "in_memory",
             Table::Iommu => "iommu",
+            Table::Kernel => "kernel",
+        }
+    }
+}
+
+/// Memory that the kernel's DMA API maps.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum KernelMemory {
+    /// Pages of a program, pinned and mapped in both directions for a while (`dma_map_sgtable`).
+    Streaming,
+    /// Memory that the kernel allocates for the device and the cores (`dma_alloc_coherent`).
+    Coherent,
+}
+
+impl KernelMemory {
+    const ALL: [KernelMemory; 2] = [KernelMemory::Streaming, KernelMemory::Coherent];
+
+    /// The parts of a mapping of this memory.
+    #[must_use]
+    pub const fn parts(self) -> &'static [KernelPart] {
+        match self {
+            KernelMemory::Streaming => {
+                &[KernelPart::Calls, KernelPart::Pin, KernelPart::Map, KernelPart::Unmap, KernelPart::Unpin]
+            }
+            KernelMemory::Coherent => &[KernelPart::Calls, KernelPart::Map, KernelPart::Unmap],
+        }
+    }
+}
+
+/// Part of a mapping by the kernel that is timed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum KernelPart {
+    /// All of it, by the program: the system call that maps, and the one that unmaps.
+    Calls,
+    /// Pinning the pages, by the kernel's clock, as all other parts.
+    Pin,
+    /// Mapping, or allocating coherent memory.
+    Map,
+    /// Unmapping, or freeing coherent memory.
+    Unmap,
+    /// Unpinning the pages.
+    Unpin,
+}
+
+impl KernelPart {
+    /// Name in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            KernelPart::Calls => "calls",
+            KernelPart::Pin => "pin",
+            KernelPart::Map => "map",
+            KernelPart::Unmap => "unmap",
+            KernelPart::Unpin => "unpin",
         }
     }
 }
@@ -166,7 +244,27 @@ mod tests {
     #[test]
     fn every_means_has_a_distinct_name() {
         let names: Vec<String> = Means::all().map(|means| means.to_string()).collect();
-        assert_eq!(names.len(), 21);
+        assert_eq!(names.len(), 29);
         assert!(names.iter().enumerate().all(|(place, name)| !names[..place].contains(name)), "{names:?}");
+    }
+
+    #[test]
+    fn with_the_table_of_the_kernel_alone_the_kernel_makes_every_mapping() {
+        let names = |tables: &[Table]| Means::with(tables).map(|means| means.to_string()).collect::<Vec<_>>();
+        let parts = |memory: &str, parts: &[&str]| parts.iter().map(|part| format!("{memory} {part}")).collect();
+        let streaming: Vec<String> = parts("kernel_streaming", &["calls", "pin", "map", "unmap", "unpin"]);
+        let coherent: Vec<String> = parts("kernel_coherent", &["calls", "map", "unmap"]);
+        assert_eq!(names(&[Table::Kernel]), [streaming, coherent].concat());
+        assert_eq!(names(&[]), ["pool take"]);
+        assert_eq!(names(&[Table::Iommu]).len(), 5);
+    }
+
+    #[test]
+    fn the_table_of_the_kernel_is_in_no_record_of_a_strategy() {
+        let map = |table: &str| {
+            let fields = format!(r#"{{"map":{{"strategy":"ranges","table":"{table}","invalidation":"strict"}}}}"#);
+            serde_json::from_str::<Means>(&fields)
+        };
+        assert!(map("iommu").is_ok() && map("kernel").is_err());
     }
 }

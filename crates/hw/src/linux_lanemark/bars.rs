@@ -1,8 +1,11 @@
 //! BARs mapped through the file of the module.
 
+use super::dma::KernelMapper;
 use super::ioctl::{Page, page, set_window};
 use crate::linux_sysfs::{BarFile, BarFiles, CardError, Device, MappedType, Place};
-use lanemark_machine::Width;
+use crate::map_unmap::{LibraryError, Mapper};
+use crate::x86::timer::Timer;
+use lanemark_machine::{MapUnmap, Table, Width};
 use lanemark_platform::memory_type::{Effective, Manual, Pat, effective_of_encodings};
 use lanemark_units::MemoryType;
 use rustix::fs::{Mode, OFlags, open};
@@ -46,6 +49,14 @@ impl BarFiles for ModuleBars {
 
     fn driver_width(&self) -> Option<Width> {
         Some(Width::B8)
+    }
+
+    fn tables(&self) -> &'static [Table] {
+        &[Table::Kernel]
+    }
+
+    fn mapper(&self, file: BarFile, asked: MapUnmap, timer: Timer) -> Result<Box<dyn Mapper>, LibraryError> {
+        Ok(Box::new(KernelMapper::new(file.file, asked, timer)?))
     }
 
     fn open(&self, device: &Device, place: &Place, memory_type: MemoryType, path: &Path) -> Result<BarFile, CardError> {

@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)]
 
-use lanemark_units::MemoryType;
+use lanemark_units::{HostVirt, MemoryType, Ticks};
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
@@ -27,6 +27,49 @@ pub(super) struct Page {
     pub(super) reserved: u32,
 }
 
+/// `struct lanemark_dma_map`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct DmaMap {
+    address: u64,
+    len: u64,
+    direction: u32,
+    handle: u32,
+    segments: u32,
+    reserved: u32,
+    dma_address: u64,
+    pin_ns: u64,
+    map_ns: u64,
+}
+
+/// `struct lanemark_dma_unmap`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct DmaUnmap {
+    handle: u32,
+    reserved: u32,
+    unmap_ns: u64,
+    unpin_ns: u64,
+}
+
+/// Memory that is mapped for the device.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Mapped {
+    /// Whole pages of this process at this address, for both directions.
+    Pages(HostVirt),
+    /// Memory that the kernel allocates.
+    Coherent,
+}
+
+/// Times of the parts of a mapping, by the kernel's clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct DmaTimes {
+    pub(super) pin: Ticks,
+    pub(super) map: Ticks,
+    pub(super) unmap: Ticks,
+    pub(super) unpin: Ticks,
+}
+
 /// `_IOC` of `asm-generic/ioctl.h`, of type 'L'.
 const fn request(direction: u64, number: u64, bytes: usize) -> u64 {
     direction << 30 | (bytes as u64) << 16 | (b'L' as u64) << 8 | number
@@ -36,6 +79,12 @@ const WRITE: u64 = 1;
 const READ: u64 = 2;
 const WINDOW: u64 = request(WRITE, 0x61, size_of::<Window>());
 const PAGE: u64 = request(WRITE | READ, 0x62, size_of::<Page>());
+const DMA_MAP: u64 = request(WRITE | READ, 0x64, size_of::<DmaMap>());
+const DMA_UNMAP: u64 = request(WRITE | READ, 0x65, size_of::<DmaUnmap>());
+
+/// `enum lanemark_direction`.
+const BIDIRECTIONAL: u32 = 2;
+const COHERENT: u32 = 3;
 
 fn checked(returned: i32) -> io::Result<()> {
     if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
@@ -61,4 +110,32 @@ pub(super) fn page(file: BorrowedFd<'_>, address: u64) -> io::Result<Page> {
     // SAFETY: it takes a pointer to this structure, and writes it.
     checked(unsafe { libc::ioctl(file.as_raw_fd(), PAGE, &raw mut page) })?;
     Ok(page)
+}
+
+/// Maps `len` bytes for the device and unmaps them: two system calls.
+#[inline]
+pub(super) fn map_and_unmap(file: BorrowedFd<'_>, memory: Mapped, len: u64) -> io::Result<DmaTimes> {
+    let (address, direction) = match memory {
+        Mapped::Pages(at) => (at.0, BIDIRECTIONAL),
+        Mapped::Coherent => (0, COHERENT),
+    };
+    let mut map = DmaMap { address, len, direction, ..DmaMap::default() };
+    // SAFETY: it takes a pointer to this structure, and writes it. The device does nothing: its bus mastering is off.
+    checked(unsafe { libc::ioctl(file.as_raw_fd(), DMA_MAP, &raw mut map) })?;
+    let mut unmap = DmaUnmap { handle: map.handle, ..DmaUnmap::default() };
+    // SAFETY: as above.
+    checked(unsafe { libc::ioctl(file.as_raw_fd(), DMA_UNMAP, &raw mut unmap) })?;
+    let [pin, map, unmap, unpin] = [map.pin_ns, map.map_ns, unmap.unmap_ns, unmap.unpin_ns].map(Ticks::whole_ns);
+    Ok(DmaTimes { pin, map, unmap, unpin })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_structures_have_the_lengths_of_the_header() {
+        assert_eq!([size_of::<Window>(), size_of::<Page>()], [24, 24]);
+        assert_eq!([size_of::<DmaMap>(), size_of::<DmaUnmap>()], [56, 24]);
+    }
 }

@@ -1,8 +1,9 @@
 //! Loads, stores and driver calls to a card through the kernel module `lanemark` (`kmod/`).
 //!
 //! The module maps ranges of BARs as UC, WC, WT or WP, and its file copies by `pread` and `pwrite`, whose cost
-//! `driver_call_overhead` measures. It reads the memory type of each mapping back from page table, PAT and MTRRs. The plans
-//! are run by [`CardMachine`]; only the file is another one.
+//! `driver_call_overhead` measures. It reads the memory type of each mapping back from page table, PAT and MTRRs. It maps
+//! host memory for the card by the kernel's DMA API, whose cost `dma_map_cost` measures. The plans are run by
+//! [`CardMachine`]; only the file is another one.
 //!
 //! The card must be bound to the driver [`DRIVER`] ([`pci_driver`](crate::pci_driver)). Then the kernel maps its BARs through
 //! nothing else, and one program at a time opens it. Bus mastering is off.
@@ -10,13 +11,16 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `bars` | the file of the module, for the windows of `linux_sysfs` |
+//! | `dma` | mappings of host memory for the card |
 //! | `ioctl` | the ioctls, one function each |
 //!
 //! Verified on: QEMU's `ivshmem`, `edu` and `nvme` devices under Linux 6.1 (`checks/guest`), where memory types have no
-//! effect. Not yet verified on a real card. The DMA mappings of the module are measured by no question yet.
+//! effect. Not yet verified on a real card.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod bars;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod dma;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod ioctl;
 

@@ -56,7 +56,8 @@ impl Allowance {
                 mappings.push(Mapping { place: number, memory_type, file, outcome });
             }
         }
-        let facts = Facts { driver_width: files.driver_width(), ..facts(&attachment, &mappings, &cpu, cpus) };
+        let (driver_width, tables) = (files.driver_width(), files.tables().to_vec());
+        let facts = Facts { driver_width, tables, ..facts(&attachment, &mappings, &cpu, cpus) };
         let timer = Timer::checked(cpu.tsc_hz);
         Ok(Allowance { files, facts, attachment, mappings, cpu, timer })
     }
@@ -95,6 +96,10 @@ impl Allowance {
 
 /// Rejects requests that the kind of the place forbids.
 fn check_kind(ask: &Request, place: &Place) -> Result<(), Refusal> {
+    // It accesses nothing of the card.
+    if matches!(ask.work, Timed::MapUnmap(_)) {
+        return Ok(());
+    }
     let is_cached = matches!(ask.span.memory_type, MemoryType::Wt | MemoryType::Wp);
     if let (Timed::Driver { .. }, true) = (ask.work, is_cached) {
         return Err(Refusal::new("a driver call", "a call leaves WT and WP lines in a cache: use uc, uc- or wc"));

@@ -3,7 +3,9 @@
 use super::attachment::Place;
 use super::effective::{MappedType, mapped_type};
 use super::{CardError, Device};
-use lanemark_machine::Width;
+use crate::map_unmap::{LibraryError, Mapper};
+use crate::x86::timer::Timer;
+use lanemark_machine::{MapUnmap, Table, Width};
 use lanemark_units::MemoryType;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
@@ -31,6 +33,19 @@ pub(crate) trait BarFiles: fmt::Debug + Send + Sync {
     /// Width of the loads and stores of `pread` and `pwrite` at an offset of the BAR; `None` if the file has none.
     fn driver_width(&self) -> Option<Width> {
         None
+    }
+
+    /// Tables that [`mapper`](BarFiles::mapper) updates.
+    fn tables(&self) -> &'static [Table] {
+        &[]
+    }
+
+    /// Maps host memory for the device through an opened file, as `asked`; the times of the kernel are in cycles of `timer`.
+    ///
+    /// # Errors
+    /// A file without mappings; no memory.
+    fn mapper(&self, _: BarFile, _: MapUnmap, _: Timer) -> Result<Box<dyn Mapper>, LibraryError> {
+        Err("this file maps no host memory for the device".into())
     }
 
     /// Effective memory type of the range of `place`, mapped from `file` at these addresses: first and last page.

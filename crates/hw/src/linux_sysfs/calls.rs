@@ -1,20 +1,23 @@
-//! Driver calls to a card: plans of `pread`, `pwrite` and `mmap` on a file that has them.
+//! Driver calls to a card: plans of `pread`, `pwrite` and `mmap` on a file that has them, and of mappings of host memory for
+//! the card.
 
 #![allow(unsafe_code)]
 
 use super::CardMachine;
 use super::bar_files::BarFile;
+use crate::map_unmap::refused;
 use crate::x86::disturbance::Company;
 use crate::x86::driver_calls::{Calls, equal_bytes, timed_maps, timed_reads, timed_writes};
 use crate::x86::request::{Request, Timed};
 use crate::x86::run::{Numbering, Run};
-use crate::x86::sample::{Delivery, stamp_before};
+use crate::x86::sample::{Delivery, Limits, stamp_before};
 use lanemark_machine::{Confirmed, Delivery as Delivered, MachineError, Plan, Samples, Unsupported, Verb};
 use rustix::fd::AsFd as _;
 use std::sync::Arc;
 
 impl CardMachine {
-    /// Runs a plan of driver calls, which the allowance has accepted. The kernel's mapping has the memory type of the plan.
+    /// Runs a plan of driver calls or of mappings of host memory, which the allowance has accepted. The kernel's mapping of the
+    /// card has the memory type of the plan.
     ///
     /// The bytes are compared with those that another call reads. Calls return when the kernel has executed the stores, so
     /// writes have an `issue` time only.
@@ -40,8 +43,6 @@ impl CardMachine {
         };
         let path = self.allowance.files.path(device, place.range.bar, memory_type).ok_or_else(unsupported)?;
         let opened = self.allowance.files.open(device, place, memory_type, &path).map_err(card)?;
-        let BarFile { file, start: bar } = &opened;
-        let (file, offset) = (file.as_fd(), bar + ask.span.at.offset);
         let run = Run {
             machine: &name,
             timer: self.timer,
@@ -53,6 +54,20 @@ impl CardMachine {
             interrupted: &Arc::clone(&self.interrupted),
             numbering: Numbering::EndingWith(self.runs),
         };
+        if let Timed::MapUnmap(asked) = ask.work {
+            let mapper = self.allowance.files.mapper(opened, asked, self.timer);
+            let mut mapper = mapper.map_err(|error| refused(&name, error))?;
+            let timed = |limits: &Limits<'_>, first, passes| {
+                mapper.timed(limits, first, passes).map_err(|error| refused(&name, error))
+            };
+            run.take(samples, "mapping memory for DMA", || {}, timed)?;
+            samples.confirmed = None;
+            device.check_present().map_err(card)?;
+            samples.spent = self.timer.ticks(stamp_before().saturating_sub(begun));
+            return Ok(());
+        }
+        let BarFile { file, start: bar } = &opened;
+        let (file, offset) = (file.as_fd(), bar + ask.span.at.offset);
         let call_bytes = if let Timed::Driver { call_bytes, .. } = ask.work { call_bytes } else { ask.len };
         let calls = Calls { file, offset, user, len: ask.len, call_bytes };
         run.take(

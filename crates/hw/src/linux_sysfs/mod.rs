@@ -73,7 +73,7 @@ pub use rehearsal::Rehearsal;
 pub use state::{ErrorCount, Link, State};
 pub use system::System;
 pub(crate) use system::text;
-pub use touch::{Notes, Touch};
+pub use touch::{Note, Notes, Touch};
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 pub use unsupported::{BarMapping, Card, CardMachine, Rehearsal};
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

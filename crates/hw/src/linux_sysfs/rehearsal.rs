@@ -5,7 +5,7 @@ use super::allowance::Allowance;
 use super::attachment::Attachment;
 use super::bar_files::{BarFiles, Resources};
 use super::effective::{MappedType, Mapping};
-use super::touch::{Notes, Touch};
+use super::touch::{Note, Notes, Touch};
 use crate::x86::pin::allowed_cpus;
 use crate::x86::request::Timed;
 use lanemark_machine::{Access, Facts, Machine, MachineError, Plan, Sample, Samples, Unsupported, Verb, Width};
@@ -105,6 +105,10 @@ impl Machine for Rehearsal {
                 let bytes = width.bytes() as usize;
                 (verb, Access::Plain(width), ask.len / bytes, ask.len % bytes, Some(call_bytes as u64))
             }
+            Timed::MapUnmap(asked) => {
+                self.notes.add(Note::MapUnmap(asked));
+                return Ok(());
+            }
             // A mapping without an access.
             _ => return Ok(()),
         };
@@ -129,7 +133,7 @@ impl Machine for Rehearsal {
             is_read_back: is_store && place.kind.may_load() && !is_cached && call_bytes.is_none(),
             is_confirmed: (is_store || is_copy) && place.kind == super::Kind::Storage,
         };
-        self.notes.add(touch);
+        self.notes.add(Note::Touch(touch));
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Accesses of a plan in a dry run, as data and as text.
 
-use lanemark_machine::{Access, Verb};
-use lanemark_units::{BarOffset, MemoryType};
+use lanemark_machine::{Access, MapUnmap, Verb};
+use lanemark_units::{BarOffset, MemoryType, format_size};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -58,23 +58,45 @@ impl fmt::Display for Touch {
     }
 }
 
-/// Record of the accesses of a dry run; clones share it.
+/// What a plan would do in a dry run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Note {
+    /// It would access the card.
+    Touch(Touch),
+    /// It would map host memory for the card.
+    MapUnmap(MapUnmap),
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Note::Touch(touch) => touch.fmt(f),
+            Note::MapUnmap(MapUnmap { means, bytes, pairs }) => write!(
+                f,
+                "maps {} of host memory for the device and unmaps it, {pairs} times per iteration: {means}",
+                format_size(*bytes)
+            ),
+        }
+    }
+}
+
+/// Record of what a dry run would do; clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct Notes(Arc<Mutex<Vec<Touch>>>);
+pub struct Notes(Arc<Mutex<Vec<Note>>>);
 
 impl Notes {
-    /// Adds `touch` unless it is recorded already.
+    /// Adds `note` unless it is recorded already.
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-    pub(super) fn add(&self, touch: Touch) {
-        let mut touched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !touched.contains(&touch) {
-            touched.push(touch);
+    pub(super) fn add(&self, note: Note) {
+        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !noted.contains(&note) {
+            noted.push(note);
         }
     }
 
-    /// Removes and returns the accesses recorded since the last call.
+    /// Removes and returns what was recorded since the last call.
     #[must_use]
-    pub fn take(&self) -> Vec<Touch> {
+    pub fn take(&self) -> Vec<Note> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -9,7 +9,7 @@ use super::timer::Timer;
 use crate::destination::Destination;
 use lanemark_machine::{
     Access, BlockCopy, BufferHandoff, Clock, CoreWork, DriverCall, Exchange, Facts, Fence, KernelCall, MapUnmap, Means,
-    Medium, Operation, Order, Plan, Span, Step, Stream, Task, Verb, Width, Work,
+    Medium, Operation, Order, Plan, Span, Step, Stream, Table, Task, Verb, Width, Work,
 };
 
 /// Properties of a backend that decide which plans it can run.
@@ -343,10 +343,15 @@ fn map(span: Span, ability: &Ability<'_>) -> Result<Pass, Refusal> {
 }
 
 fn map_unmap(request: &MapUnmap, ability: &Ability<'_>) -> Result<Pass, Refusal> {
-    if let Means::Map { table, .. } = request.means
-        && !ability.facts.tables.contains(&table)
-    {
-        let because = "host has the tables 'nothing' and 'in_memory', a card that is bound to vfio-pci has 'iommu'";
+    let tables = &ability.facts.tables;
+    let missing = match request.means {
+        Means::Map { table, .. } => (!tables.contains(&table)).then_some(table),
+        Means::Pool => (tables[..] == [Table::Kernel]).then_some(Table::Nothing),
+        Means::Kernel { .. } => (!tables.contains(&Table::Kernel)).then_some(Table::Kernel),
+    };
+    if let Some(table) = missing {
+        let because = "host has the tables 'nothing' and 'in_memory', a card that is bound to vfio-pci has 'iommu', and one \
+                       that is bound to the module lanemark has 'kernel'";
         return Err(Refusal::new(format!("a mapping in the table '{}'", table.name()), because));
     }
     let weight = request.pairs.saturating_mul(WEIGHT_OF_A_CALL + request.bytes / PAGE * WEIGHT_OF_A_MAPPED_PAGE);

@@ -1,0 +1,115 @@
+//! Mappings of host memory for the card by the kernel's DMA API, through the module.
+//!
+//! The program times both system calls together. The module times their parts by the kernel's clock, which has steps of a
+//! nanosecond and is read in some tens of them: a short part of one mapping is no more exact than that.
+
+use super::ioctl::{DmaTimes, Mapped, map_and_unmap};
+use crate::host_pages::HostPages;
+use crate::map_unmap::{LibraryError, Mapper, pairs_timed};
+use crate::x86::sample::{Limits, Stamps};
+use crate::x86::timer::Timer;
+use lanemark_machine::{KernelMemory, KernelPart, MapUnmap, Means};
+use lanemark_units::Ticks;
+use rustix::fd::AsFd as _;
+use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
+
+/// Error of a mapping.
+#[derive(Debug)]
+struct Refused {
+    bytes: u64,
+    error: io::Error,
+}
+
+impl std::error::Error for Refused {}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the kernel does not map {} B: {}", self.bytes, self.error)?;
+        match self.error.kind() {
+            io::ErrorKind::OutOfMemory => {
+                f.write_str("; raise the limit of locked memory (ulimit -l), or try fewer bytes (--sizes)")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Maps a buffer and unmaps it, by two system calls.
+#[derive(Debug)]
+pub(super) struct KernelMapper {
+    file: OwnedFd,
+    memory: Mapped,
+    /// Keeps the pages of the program.
+    _pages: Option<HostPages>,
+    part: KernelPart,
+    asked: MapUnmap,
+    timer: Timer,
+}
+
+impl KernelMapper {
+    /// Allocates the buffer, if it is one of the program.
+    pub(super) fn new(file: OwnedFd, asked: MapUnmap, timer: Timer) -> Result<KernelMapper, LibraryError> {
+        let Means::Kernel { memory, part } = asked.means else {
+            return Err("the module maps by the kernel's own strategy only".into());
+        };
+        let pages = match memory {
+            KernelMemory::Streaming => Some(HostPages::new(asked.bytes)?),
+            KernelMemory::Coherent => None,
+        };
+        let memory = pages.as_ref().map_or(Mapped::Coherent, |pages| Mapped::Pages(pages.address()));
+        Ok(KernelMapper { file, memory, _pages: pages, part, asked, timer })
+    }
+}
+
+/// Time of a part; `None` for both calls, which the program times.
+const fn of_part(part: KernelPart, times: DmaTimes) -> Option<Ticks> {
+    match part {
+        KernelPart::Calls => None,
+        KernelPart::Pin => Some(times.pin),
+        KernelPart::Map => Some(times.map),
+        KernelPart::Unmap => Some(times.unmap),
+        KernelPart::Unpin => Some(times.unpin),
+    }
+}
+
+impl Mapper for KernelMapper {
+    fn timed(&mut self, limits: &Limits<'_>, first: u64, passes: u64) -> Result<Stamps, LibraryError> {
+        let MapUnmap { bytes, pairs, .. } = self.asked;
+        let mut sum: Option<Ticks> = None;
+        let stamps = pairs_timed(limits, first, passes, pairs, || {
+            let times =
+                map_and_unmap(self.file.as_fd(), self.memory, bytes).map_err(|error| Refused { bytes, error })?;
+            if let Some(time) = of_part(self.part, times) {
+                sum = Some(sum.unwrap_or_default() + time);
+            }
+            Ok::<(), Refused>(())
+        })?;
+        let Some(sum) = sum else { return Ok(stamps) };
+        let end = self.timer.cycles(sum);
+        Ok(Stamps { start: 0, issued: end, delivered: end, ..stamps })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_part_has_its_own_time_and_both_calls_that_of_the_program() {
+        let times = DmaTimes { pin: Ticks(1), map: Ticks(2), unmap: Ticks(3), unpin: Ticks(4) };
+        let parts = [KernelPart::Calls, KernelPart::Pin, KernelPart::Map, KernelPart::Unmap, KernelPart::Unpin];
+        assert_eq!(
+            parts.map(|part| of_part(part, times)),
+            [None, Some(Ticks(1)), Some(Ticks(2)), Some(Ticks(3)), Some(Ticks(4))]
+        );
+    }
+
+    #[test]
+    fn memory_that_cannot_be_pinned_names_the_limit() {
+        let text = |errno: i32| Refused { bytes: 8192, error: io::Error::from_raw_os_error(errno) }.to_string();
+        assert!(text(libc::ENOMEM).contains("8192 B") && text(libc::ENOMEM).contains("ulimit -l"));
+        assert!(!text(libc::ENODEV).contains("ulimit"));
+    }
+}
