@@ -10,6 +10,7 @@
 
 mod apart;
 mod calibrate;
+mod contender;
 mod data_error;
 mod datum;
 mod distinction;
@@ -25,10 +26,13 @@ mod pattern;
 mod reopened;
 mod simulation;
 mod structure;
+mod trial;
 mod undetermined;
 mod whole;
+mod windows;
 
 pub use apart::measurement_for;
+pub use contender::Contender;
 pub use data_error::FitDataError;
 pub use distinction::Distinction;
 pub use fill::{FillError, FillOptions, Filled, LeftOut, Measured, Missed, fill_in};
@@ -39,5 +43,5 @@ pub use least_squares::{Fit, FitError, Found, fit, fit_many, fit_with_progress};
 pub use parameter::Parameter;
 pub use pattern::{Pattern, Shape};
 pub use reopened::Reopened;
-pub use structure::{Contender, MOST_PREDICTIONS};
+pub use trial::MOST_PREDICTIONS;
 pub use undetermined::Undetermined;

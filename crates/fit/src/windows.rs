@@ -1,8 +1,8 @@
 //! Start of a trial whose mechanism replaces a time in some windows, such as hits in a last-level cache the latency of DRAM.
 
-use super::Trial;
 use crate::least_squares::sum_of_squares;
 use crate::mechanism::Mechanism;
+use crate::trial::Trial;
 
 /// Ratios of the replaced time to its value without the mechanism, which lies between those of small and of large windows.
 const RAISED: [f64; 4] = [1.0, 1.3, 1.8, 2.5];
@@ -10,7 +10,7 @@ const RAISED: [f64; 4] = [1.0, 1.3, 1.8, 2.5];
 /// The best trial with the mechanism, of some pairs of its time and the time at `replaced`; none if it has no effect.
 ///
 /// A linear estimate from the best values without it finds no such pair: both change together.
-pub(super) fn started(
+pub(crate) fn started(
     best: &Trial,
     mechanism: &Mechanism,
     replaced: &str,
