@@ -112,7 +112,7 @@ pub fn mappings_by_the_dma_api_are_timed_in_parts_and_leave_nothing_pinned() {
     let record: Value = serde_json::from_str(&guest.expect("cat card.json")).unwrap();
     let answers = record["answers"].as_array().unwrap();
     let parts = |memory: &str| -> Vec<&str> {
-        let of_it = answers.iter().map(|answer| &answer["method"]["map_unmap"]["means"]["kernel"]);
+        let of_it = answers.iter().map(|answer| &answer["method"]["means"]["kernel"]);
         of_it.filter(|means| means["memory"] == memory).filter_map(|means| means["part"].as_str()).collect()
     };
     let each = |parts: &[&'static str]| parts.iter().flat_map(|part| [*part; 3]).collect::<Vec<_>>();
