@@ -138,11 +138,14 @@ runtimes: ## fetch Intel's OpenCL, FPGA emulation and SYCL into .tools/ (350 MB,
 ptxas: ## fetch NVIDIA's assembler into .tools/ for the tests of CUDA kernels (52 MB, under NVIDIA's licence)
 	@checks/fetch_ptxas
 
+# Tests that `make test` runs in steps of their own, so that `--all-targets` does not have them.
+OTHER_TESTS := guest runtimes rtl browser pages ssh
 # Lint looks at no page.
 lint: export LANEMARK_LIVE = 0
 lint: ## check formatting, clippy (for aarch64 too where code differs), licences and advisories of dependencies
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy --workspace --locked $(OTHER_TESTS:%=--test %) -- -D warnings
 	@if rustup target add aarch64-unknown-linux-gnu >/dev/null 2>&1; then \
 		$(CARGO) clippy --locked --target aarch64-unknown-linux-gnu -p lanemark-hw -p lanemark-model -p lanemark-live -- -D warnings; \
 	else \

@@ -126,14 +126,14 @@ fn written() -> (TempDir, PathBuf) {
     let mut record = lanemark_record::read(&root().join("records/simulated-card-gen5-x16.json")).unwrap();
     record.answers.retain(|answer| TRACED.contains(&answer.question.as_str()));
     let platform = platform(PLATFORM).unwrap();
-    let traced: Vec<(usize, TracedCase)> = answers_to_trace(&record)
+    let cases: Vec<(usize, TracedCase)> = answers_to_trace(&record)
         .into_iter()
         .map(|answer| {
             let traced = trace_again(&platform, &record.answers[answer], None, &Cancel::default()).unwrap();
             (answer, traced.unwrap())
         })
         .collect();
-    let traces: Vec<AnswerTrace> = traced
+    let traces: Vec<AnswerTrace> = cases
         .iter()
         .map(|(answer, case)| AnswerTrace {
             answer: *answer,

@@ -79,11 +79,11 @@ pub fn state(guest: &mut Guest, function: &str) -> (bool, String) {
 /// Writes a device file with changes.
 pub fn changed_file(guest: &mut Guest, file: &str, changes: &[(&str, &str)]) {
     let text = fs::read_to_string(root().join(file)).unwrap();
-    let changed = changes.iter().fold(text, |text, (from, to)| {
+    let mine = changes.iter().fold(text, |text, (from, to)| {
         assert!(text.contains(from), "{from}");
         text.replacen(from, to, 1)
     });
-    guest.expect(&format!("cat >mine.toml <<'END'\n{changed}END\n"));
+    guest.expect(&format!("cat >mine.toml <<'END'\n{mine}END\n"));
 }
 
 pub fn the_engine_of_a_device_answers_questions_about_dma() {

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// Time limit of a boot, which takes three seconds on an idle machine.
 const BOOT: Duration = Duration::from_secs(90);
 /// Time limit of a command.
-const COMMAND: Duration = Duration::from_secs(240);
+const COMMAND: Duration = Duration::from_mins(4);
 /// Time limit of a guest, independent of the test.
 const LIFE_S: &str = "1800";
 /// User ID without root rights.
@@ -362,7 +362,9 @@ fn modules(folder: &Path) -> Vec<PathBuf> {
         modules.push(file);
     }
     let mut modules = Vec::new();
-    DRIVERS.iter().for_each(|name| add(folder, name, &mut modules));
+    for name in DRIVERS {
+        add(folder, name, &mut modules);
+    }
     modules
 }
 
@@ -384,7 +386,7 @@ fn initramfs(packages: &str, programs: &[&Path]) -> Initramfs {
     let mut libraries = BTreeSet::new();
     for program in programs {
         let name = program.file_name().unwrap().to_str().unwrap();
-        if name.ends_with(".ko") {
+        if program.extension().is_some_and(|kind| kind == "ko") {
             // A module has no libraries, and needs its symbols.
             archive.program(&format!("bin/{name}"), &fs::read(program).unwrap());
             continue;

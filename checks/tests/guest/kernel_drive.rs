@@ -25,7 +25,7 @@ fn image() -> Vec<u8> {
     (0..IMAGE as u64 / 8).flat_map(|word| word.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes()).collect()
 }
 
-/// The program that runs another one without io_uring.
+/// The program that runs another one without `io_uring`.
 fn without_io_uring() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {

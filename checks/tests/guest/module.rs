@@ -30,9 +30,9 @@ pub fn build(sources: &Path, name: &str) -> Option<PathBuf> {
         fs::copy(&file, folder.join(file.file_name().unwrap())).unwrap();
     }
     // W=1: warnings that the kernel's own drivers must not have.
-    let mut make = Command::new("make");
-    make.arg("-C").arg(&folder).arg(format!("KERNEL={}", headers.display())).args(["W=1", "modules"]);
-    let made = make.output().expect("make");
+    let mut command = Command::new("make");
+    command.arg("-C").arg(&folder).arg(format!("KERNEL={}", headers.display())).args(["W=1", "modules"]);
+    let made = command.output().expect("make");
     let said = format!("{}{}", String::from_utf8_lossy(&made.stdout), String::from_utf8_lossy(&made.stderr));
     assert!(made.status.success() && !said.contains("warning:"), "{said}");
     Some(folder.join(format!("{name}.ko")))

@@ -40,7 +40,7 @@ pub fn bytes_written_outside_are_visible_through_the_bar() {
     // busybox cannot mmap an arbitrary file; devmem takes the bus address, which the kernel allows here.
     let read = "address=$(sed -n '3s/ .*//p' /sys/bus/pci/devices/0000:01:00.0/resource); \
                 echo 1 >/sys/bus/pci/devices/0000:01:00.0/enable; devmem $((address + 0x3ffff0)) 32";
-    assert_eq!(guest.expect(read).trim(), format!("0x{0:X}{0:X}{0:X}{0:X}", BEFORE));
+    assert_eq!(guest.expect(read).trim(), format!("0x{BEFORE:X}{BEFORE:X}{BEFORE:X}{BEFORE:X}"));
 }
 
 pub fn a_failing_command_reports_status_and_both_outputs() {
