@@ -213,7 +213,7 @@ fn launches_are_measured_by_every_wait_and_the_record_describes_the_runtime() {
     assert!(others.len() > 10);
     let reasons = ["not a PCIe function", "the kernel reads only", "the kernel makes reads of one kind"];
     let has_reason = |one: &&Value| reasons.iter().any(|reason| one["because"].as_str().unwrap().contains(reason));
-    assert!(others.iter().all(|one| has_reason(&one)), "{others:?}");
+    assert!(others.iter().all(has_reason), "{others:?}");
 }
 
 fn a_twin_shows_the_bottleneck_of_launches_and_how_far_it_is_off() {
