@@ -279,8 +279,7 @@ pub fn queues_in_a_controller_memory_buffer_need_one() {
     let mut guest = shared();
     let asked = "--bind vfio-pci --question dma_write_bandwidth --sizes 4KiB --nvme-queues cmb";
     let said = guest.run(&format!("lanemark bench --on {EMPTY} {asked}"));
-    let words =
-        "0000:00:07.0: the drive has no controller memory buffer (CMBSZ): use another drive, or remove the option";
+    let words = "0000:00:07.0: the drive has no controller memory buffer (CMBSZ): use another drive, or remove the option --nvme-queues";
     assert!(said.status == 77 && said.stderr.contains(words), "{said:?}");
     assert_eq!(state(&mut guest, EMPTY).1, "nvme", "its driver as before");
     let said = guest.run(&format!("lanemark bench --on {DRIVE} --question dma_write_bandwidth --nvme-queues cmb"));

@@ -177,7 +177,7 @@ impl Drive {
         let cmb = cmb.transpose().map_err(unsupported)?;
         let vectors = Vectors::of(device).map_err(unsupported)?;
         if vectors.is_none() && options.completions() == CompletionBy::Interrupt {
-            let because = NvmeError::NoOption("the drive has neither MSI-X nor MSI vectors");
+            let because = NvmeError::no_option("the drive has neither MSI-X nor MSI vectors", "--nvme-completions");
             return Err(unsupported(because.to_string()));
         }
         let mut pages = HostPages::new(mapped + (mapped / 8))
@@ -201,7 +201,7 @@ impl Drive {
             error => unsupported(error.to_string()),
         })?;
         if !data.has_sgl && options.data() != DataPointers::Prp {
-            let because = NvmeError::NoOption("the drive takes no SGLs (SGLS of Identify Controller)");
+            let because = NvmeError::no_option("the drive takes no SGLs (SGLS of Identify Controller)", "--nvme-data");
             return Err(unsupported(because.to_string()));
         }
         let pages = Some(pages);

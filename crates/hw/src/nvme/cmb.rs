@@ -61,16 +61,20 @@ impl Cmb {
             return Err(NvmeError::Gone);
         }
         if field(size, 8, 11) > LARGEST_UNIT {
-            return Err(NvmeError::NoOption("the unit of the controller memory buffer is reserved (CMBSZ.SZU)"));
+            return Err(NvmeError::no_option(
+                "the unit of the controller memory buffer is reserved (CMBSZ.SZU)",
+                "--nvme-queues",
+            ));
         }
         let unit = PAGE << (4 * field(size, 8, 11));
         let len = field(size, 12, 31) * unit;
         if len == 0 {
-            return Err(NvmeError::NoOption("the drive has no controller memory buffer (CMBSZ)"));
+            return Err(NvmeError::no_option("the drive has no controller memory buffer (CMBSZ)", "--nvme-queues"));
         }
         if field(size, 0, 0) == 0 {
-            return Err(NvmeError::NoOption(
+            return Err(NvmeError::no_option(
                 "the controller memory buffer of the drive cannot hold submission queues (CMBSZ.SQS)",
+                "--nvme-queues",
             ));
         }
         Ok(Cmb {
@@ -118,7 +122,10 @@ impl<B: Bar> MappedCmb<'_, B> {
         }
         register::store_high_first(bar, CMBMSC, self.address | SPACE | REGISTERS)?;
         if register::load(bar, CMBSTS)? & INVALID_ADDRESS != 0 {
-            return Err(NvmeError::NoOption("the controller refuses the address of its memory buffer (CMBSTS.CBAI)"));
+            return Err(NvmeError::no_option(
+                "the controller refuses the address of its memory buffer (CMBSTS.CBAI)",
+                "--nvme-queues",
+            ));
         }
         Ok(())
     }

@@ -21,8 +21,8 @@ pub(crate) enum NvmeError {
     #[error("{0}: use another drive")]
     Unsupported(&'static str),
     /// A property that an option needs.
-    #[error("{0}: use another drive, or remove the option --nvme-...")]
-    NoOption(&'static str),
+    #[error("{because}: use another drive, or remove the option {option}")]
+    NoOption { because: &'static str, option: &'static str },
     /// A command failed.
     #[error(
         "the drive refused the command {command}: {status}; see its error log, under the kernel's driver: nvme error-log"
@@ -59,6 +59,13 @@ pub(crate) enum NvmeError {
     /// A register could not be accessed.
     #[error("accessing a register of the controller failed: {0}")]
     Os(Errno),
+}
+
+impl NvmeError {
+    /// A property is missing that this option of a command needs.
+    pub(crate) const fn no_option(because: &'static str, option: &'static str) -> NvmeError {
+        NvmeError::NoOption { because, option }
+    }
 }
 
 impl From<Errno> for NvmeError {
