@@ -24,7 +24,7 @@ const XDMA: &str = "0000:01:00.0";
 /// The cards by the socket of their guest.
 static TWINS: Mutex<BTreeMap<PathBuf, Twin>> = Mutex::new(BTreeMap::new());
 
-/// A guest with the card, which deviates from its document in no way.
+/// A guest with the card, without a fault.
 pub fn shared() -> (Lent<'static>, Twin) {
     static GUESTS: Guests = Guests::new(|| {
         let hardware = Hardware { packages: KERNEL, devices: DEVICES, kernel: "" };
@@ -47,7 +47,7 @@ fn changed_file(guest: &mut Guest, changes: &[(&str, &str)]) {
     dma::changed_file(guest, "devices/xdma.toml", changes);
 }
 
-/// Changes of the file that make the longest list of the card's memory.
+/// Changes of the file for lists of 256 descriptors, in four blocks.
 const LONG_LISTS: [(&str, &str); 3] = [
     ("descriptor_bytes = \"128MiB\"", "descriptor_bytes = 64"),
     ("memory_bytes = \"4KiB\"", "memory_bytes = \"32KiB\""),
@@ -66,7 +66,7 @@ fn failed(guest: &mut Guest, twin: &Twin, fault: Fault, arguments: &str) -> Stri
     said.stdout + &said.stderr
 }
 
-/// Fails unless the card works, as after every error.
+/// Runs a question, which must succeed: the card works again after an error.
 fn works(guest: &mut Guest) {
     record(guest, &format!("--on {XDMA} --device xdma --question dma_read_latency --sizes 64 --budget 0.1"));
 }
@@ -132,11 +132,11 @@ pub fn bytes_that_the_engine_loses_or_writes_beside_a_transfer_are_found() {
         let said = failed(&mut guest, &twin, Fault::LosesBytes, &format!("--question {question} --sizes 4KiB"));
         assert!(said.contains("bytes arrived; the figure is invalid"), "{question}: {said}");
     }
-    // The other descriptors of a list are neither done nor counted.
+    // The engine stops after the first descriptor and counts no more, so the poll ends with a timeout.
     changed_file(&mut guest, &LONG_LISTS);
     let said = failed(&mut guest, &twin, Fault::StopsEarly, "--question dma_write_bandwidth --sizes 4KiB");
     assert!(said.contains("descriptors.longest_ms"), "{said}");
-    // Of reads, the bytes behind the transfer go to the card's memory behind it, which nothing compares.
+    // Only DMA writes are tested: bytes of a DMA read beyond the transfer go to memory of the card that nothing compares.
     let said = failed(&mut guest, &twin, Fault::MovesMore, "--question interrupt_latency --sizes 64");
     assert!(said.contains("DMA has changed the byte at offset"), "{said}");
 }
@@ -208,7 +208,7 @@ pub fn a_dry_run_lists_layout_lists_and_interrupt_and_touches_no_register() {
     let said = guest.expect(&format!("{bench} --question dma_read_latency,interrupt_latency"));
     for words in [
         "layout xdma, channel 0 of each direction, registers in BAR0",
-        "lists of 1 to 1 descriptors of at most 128MiB each, in host memory; the end: a word in host memory",
+        "lists of at most 1 descriptors, each of at most 128MiB, in host memory; end of a transfer: a word in host memory",
         "interrupt: MSI vector 0, enabled and routed by the registers of the IRQ block",
         "memory of the card at 0x0, 4KiB: overwritten",
         "range 0:12KiB..12292B:registers",

@@ -86,8 +86,8 @@ pub(crate) fn real_machine(facts: &Facts) -> Option<LeftOut> {
 
 /// A table that a DMA mapping can update.
 pub(crate) fn table(facts: &Facts) -> Option<LeftOut> {
-    let needs = "no mapping can be timed here: use --on host, bind the card to vfio-pci (lanemark bind) and name no --bar, or bind it \
-         to the module lanemark";
+    let needs = "no mapping can be timed here: use --on host, bind the card to vfio-pci (lanemark bind) and name no --bar, or use \
+         --bind lanemark with a --bar";
     facts.tables.is_empty().then(|| LeftOut::all(needs))
 }
 

@@ -92,6 +92,9 @@ impl Channel {
 /// Bits of an identifier that are compared: all but the version.
 pub const IDENTIFIER_MASK: u32 = 0xffff_8f00;
 
+/// The bit of an identifier that a channel of AXI4-Stream has.
+pub const IDENTIFIER_STREAM: u32 = 0x8000;
+
 /// Registers of the IRQ block.
 pub mod irq {
     /// Identifier.

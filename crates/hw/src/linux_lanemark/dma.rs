@@ -9,7 +9,7 @@ use crate::map_unmap::{LibraryError, Mapper, pairs_timed};
 use crate::x86::sample::{Limits, Stamps};
 use crate::x86::timer::Timer;
 use lanemark_machine::{KernelMemory, KernelPart, MapUnmap, Means};
-use lanemark_units::Ticks;
+use lanemark_units::{Ticks, format_size};
 use rustix::fd::AsFd as _;
 use std::fmt;
 use std::io;
@@ -18,6 +18,7 @@ use std::os::fd::OwnedFd;
 /// Error of a mapping.
 #[derive(Debug)]
 struct Refused {
+    memory: KernelMemory,
     bytes: u64,
     error: io::Error,
 }
@@ -26,12 +27,19 @@ impl std::error::Error for Refused {}
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the kernel does not map {} B: {}", self.bytes, self.error)?;
-        match self.error.kind() {
-            io::ErrorKind::OutOfMemory => {
-                f.write_str("; raise the limit of locked memory (ulimit -l), or try fewer bytes (--sizes)")
-            }
-            _ => Ok(()),
+        let size = format_size(self.bytes);
+        match (self.error.kind(), self.memory) {
+            (io::ErrorKind::OutOfMemory, KernelMemory::Coherent) => write!(
+                f,
+                "the kernel has no {size} of coherent memory for the device: use a smaller --sizes; without an IOMMU it must be \
+                 contiguous"
+            ),
+            (io::ErrorKind::OutOfMemory, KernelMemory::Streaming) => write!(
+                f,
+                "the kernel cannot pin and map {size} for the device: use a smaller --sizes, or raise the limit of locked memory \
+                 (ulimit -l), which counts without CAP_IPC_LOCK"
+            ),
+            _ => write!(f, "the kernel does not map {size} for the device: {}", self.error),
         }
     }
 }
@@ -40,7 +48,8 @@ impl fmt::Display for Refused {
 #[derive(Debug)]
 pub(super) struct KernelMapper {
     file: OwnedFd,
-    memory: Mapped,
+    memory: KernelMemory,
+    mapped: Mapped,
     /// Keeps the pages of the program.
     _pages: Option<HostPages>,
     part: KernelPart,
@@ -58,8 +67,8 @@ impl KernelMapper {
             KernelMemory::Streaming => Some(HostPages::new(asked.bytes)?),
             KernelMemory::Coherent => None,
         };
-        let memory = pages.as_ref().map_or(Mapped::Coherent, |pages| Mapped::Pages(pages.address()));
-        Ok(KernelMapper { file, memory, _pages: pages, part, asked, timer })
+        let mapped = pages.as_ref().map_or(Mapped::Coherent, |pages| Mapped::Pages(pages.address()));
+        Ok(KernelMapper { file, memory, mapped, _pages: pages, part, asked, timer })
     }
 }
 
@@ -79,8 +88,9 @@ impl Mapper for KernelMapper {
         let MapUnmap { bytes, pairs, .. } = self.asked;
         let mut sum: Option<Ticks> = None;
         let stamps = pairs_timed(limits, first, passes, pairs, || {
-            let times =
-                map_and_unmap(self.file.as_fd(), self.memory, bytes).map_err(|error| Refused { bytes, error })?;
+            let memory = self.memory;
+            let times = map_and_unmap(self.file.as_fd(), self.mapped, bytes);
+            let times = times.map_err(|error| Refused { memory, bytes, error })?;
             if let Some(time) = of_part(self.part, times) {
                 sum = Some(sum.unwrap_or_default() + time);
             }
@@ -107,9 +117,14 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_cannot_be_pinned_names_the_limit() {
-        let text = |errno: i32| Refused { bytes: 8192, error: io::Error::from_raw_os_error(errno) }.to_string();
-        assert!(text(libc::ENOMEM).contains("8192 B") && text(libc::ENOMEM).contains("ulimit -l"));
-        assert!(!text(libc::ENODEV).contains("ulimit"));
+    fn memory_that_is_missing_has_a_remedy_by_its_kind() {
+        let text = |memory, errno: i32| {
+            Refused { memory, bytes: 8192, error: io::Error::from_raw_os_error(errno) }.to_string()
+        };
+        let pinned = text(KernelMemory::Streaming, libc::ENOMEM);
+        assert!(pinned.contains("8KiB") && pinned.contains("ulimit -l"), "{pinned}");
+        let coherent = text(KernelMemory::Coherent, libc::ENOMEM);
+        assert!(coherent.contains("smaller --sizes") && !coherent.contains("ulimit"), "{coherent}");
+        assert!(!text(KernelMemory::Streaming, libc::ENODEV).contains("ulimit"));
     }
 }

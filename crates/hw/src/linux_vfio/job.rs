@@ -1,7 +1,7 @@
 //! One transfer of a DMA engine: its place in host memory, and why it did not end.
 
 use super::host_window::HostWindow;
-use lanemark_devices::xdma::status;
+use lanemark_devices::xdma::{IDENTIFIER_STREAM, status};
 use lanemark_machine::Verb;
 use rustix::io::Errno;
 use std::fmt;
@@ -55,8 +55,8 @@ pub(super) enum Stuck {
     Beyond(u64),
     /// The identifier register at offset `at` has the value `found` instead of `expected`; nothing was stored.
     Identifier { at: u64, found: u32, expected: u32 },
-    /// The engine ended with this status.
-    Failed { status: u32 },
+    /// The engine ended a transfer in this direction with this status.
+    Failed { verb: Verb, status: u32 },
     /// The engine counts `completed` descriptors of a list of `of` as completed.
     Count { completed: u32, of: u32 },
 }
@@ -73,13 +73,23 @@ impl fmt::Display for Stuck {
             Stuck::Beyond(iova) => {
                 write!(f, "a transfer at {iova:#x}, which is outside of the mapped memory: not started")
             }
-            Stuck::Identifier { at, found, expected } => write!(
-                f,
-                "the register at {at:#x} is {found:#010x}, and the identifier of the layout xdma is {expected:#010x} (its last byte, \
-                 the version, is not compared): check descriptors.bar and descriptors.channel; AXI4-Stream channels are not supported"
-            ),
-            Stuck::Failed { status } => {
-                write!(f, "the engine ended with status {status:#010x}: {}", status::in_words(*status))
+            Stuck::Identifier { at, found, expected } => {
+                let is_stream = found & !expected & IDENTIFIER_STREAM != 0;
+                let advice = if is_stream && (found ^ expected) & 0xfff0_0000 == 0 {
+                    "the channel is one of AXI4-Stream, which is not supported"
+                } else {
+                    "check descriptors.bar and descriptors.channel"
+                };
+                write!(
+                    f,
+                    "the register at {at:#x} is {found:#010x}, and the identifier of the layout xdma is {expected:#010x} (its last \
+                     byte, the version, is not compared): {advice}"
+                )
+            }
+            Stuck::Failed { verb, status } => {
+                let direction = if *verb == Verb::Load { "to the card" } else { "to host memory" };
+                let words = status::in_words(*status);
+                write!(f, "the engine ended with status {status:#010x} in a transfer {direction}: {words}")
             }
             Stuck::Count { completed, of } => {
                 write!(f, "the engine counts {completed} of {of} descriptors as completed")

@@ -223,19 +223,20 @@ fn summary(by: VfioInterface, [spaces, path]: [&Path; 2], file: Option<&DeviceFi
         };
         let count = engine.descriptors(most_bytes);
         lines.push(format!(
-            "engine of the device file '{}', layout xdma, channel {channel} of each direction, registers in BAR{bar}: identifiers (loaded), \
-             the addresses of the list and of the word, and control (stored for each transfer), status (loaded)",
+            "engine of the device file '{}', layout xdma, channel {channel} of each direction, registers in BAR{bar}; loaded: identifiers, \
+             status, completed descriptors; loaded to clear it: status; stored for each transfer: interrupt mask, addresses of the list \
+             and of its end, adjacent descriptors, control",
             file.name
         ));
         lines.push(format!(
-            "lists of 1 to {count} descriptors of at most {} each, in host memory; the end: {polled}",
+            "lists of at most {count} descriptors, each of at most {}, in host memory; end of a transfer: {polled}",
             format_size(descriptor_bytes)
         ));
     }
     if let Some(Interrupt { kind, vector, acknowledge, .. }) = file.interrupt.filter(|_| file.interrupts()) {
         let kind = if kind == InterruptKind::MsiX { "MSI-X" } else { "MSI" };
         let how = match file.engine.and_then(|engine| engine.with_interrupt) {
-            Some(bits) => format!("asked for by the bits {bits:#x} of a command"),
+            Some(bits) => format!("requested by the bits {bits:#x} of a command"),
             None => "enabled and routed by the registers of the IRQ block (stored)".to_owned(),
         };
         let acknowledged = acknowledge.map_or_else(String::new, |at| format!(", acknowledged by a store to {at:#x}"));

@@ -136,7 +136,7 @@ impl Bench<'_> {
         if !faults.is_empty() {
             let first = faults.first().map_or("", String::as_str);
             let what = format!(
-                "{}: the IOMMU has blocked {} of its DMA requests; the kernel reports: {first}; check the registers, commands and address_bits of the device file",
+                "{}: the IOMMU has blocked {} of its DMA requests; the kernel reports: {first}; check address_bits of the device file, and its registers and commands if it has an [engine]",
                 self.name,
                 faults.len()
             );
@@ -309,7 +309,7 @@ impl Bench<'_> {
         if let Some(changed) = changed_beside(pages, plan, transfer, end, self.seed()) {
             return Err(self.device_error(format!(
                 "{}: DMA has changed the byte at offset {changed} of the host memory, which is outside of every transfer: check \
-                 count_register and the commands of the device file",
+                 count_register and the commands of an [engine] in the device file, alignment_bytes of [descriptors]",
                 self.name
             )));
         }
@@ -354,7 +354,7 @@ impl Bench<'_> {
             None => Ok(Some(of_reads.unwrap_or(confirmed))),
             Some(at) => Err(self.device_error(format!(
                 "{}: DMA has changed the byte at {:#x} of BAR{} of {}, which is outside of every transfer: check count_register and \
-                 the commands of the device file",
+                 the commands of an [engine] in the device file, alignment_bytes of [descriptors]",
                 self.name,
                 peer.range().from + at as u64,
                 peer.range().bar,

@@ -227,7 +227,7 @@ impl XdmaDriver {
         store(registers, channel.control, 0).map_err(Stuck::Os)?;
         // All ones are those of a device that has vanished.
         if is_failed || found & status::ERRORS != 0 && found != u32::MAX {
-            return Err(Stuck::Failed { status: found });
+            return Err(Stuck::Failed { verb: job.verb, status: found });
         }
         awaited?;
         if completed == count { Ok(()) } else { Err(Stuck::Count { completed, of: count }) }
