@@ -159,10 +159,7 @@ pub(crate) fn point(target: &OpenTarget, row: &Row) -> Option<Datum> {
     };
     let fits = row.size_bytes <= case.room(target.facts());
     // A tool measures for long, as the usual simulated run does; the latency of the first transfer does not count.
-    // A latency in a stated window is that of all of its places.
-    let is_of_window = case.reach().window_bytes.is_some() && question.quantity != Quantity::Bandwidth;
-    let most = if is_of_window { u64::MAX } else { MOST_PASSES };
-    let passes = (question.simulated_passes)(&case).clamp(1, most);
+    let passes = (question.simulated_passes)(&case).clamp(1, most_passes(question, &case));
     fits.then_some(Datum { number: 0, question, case, passes, measured: row.figure, name })
 }
 
@@ -179,6 +176,12 @@ pub(crate) fn headline(answer: &Answer) -> Option<f64> {
 
 /// Largest number of simulated iterations; a real sample has more, because its timer needs them.
 const MOST_PASSES: u64 = 64;
+
+/// The same for a case: a latency in a stated window is that of all of its places.
+fn most_passes(question: &Question, case: &Case) -> u64 {
+    let is_of_window = case.reach().window_bytes.is_some() && question.quantity != Quantity::Bandwidth;
+    if is_of_window { (question.simulated_passes)(case).max(1) } else { MOST_PASSES }
+}
 
 /// Variants for accesses of a core without a fence.
 fn of_core(memory_type: MemoryType, access: Access, alignments: Option<Vec<u64>>) -> Axes {
@@ -225,8 +228,8 @@ fn datum(target: &OpenTarget, answer: &Answer) -> Option<Datum> {
     Some(Datum {
         number: 0,
         question,
+        passes: answer.passes.clamp(1, most_passes(question, &case)),
         case,
-        passes: answer.passes.clamp(1, MOST_PASSES),
         measured: headline(answer)?,
         name: format!("{} {} {} B", answer.question, answer.method, answer.size_bytes),
     })

@@ -300,6 +300,7 @@ fn search(
         jacobian = derivatives(parameters, &values, &left, evaluate)?;
         let before = sum_of_squares(&left, skipped);
         let mut better = false;
+        let (mut failure, mut is_possible) = (None, false);
         while damping < 1e12 {
             let step = solve(&jacobian, &left, skipped, damping);
             let next = moved(parameters, &values, &step);
@@ -311,8 +312,13 @@ fn search(
                     better = true;
                     break;
                 }
-                Ok(_) | Err(_) => damping *= 10.0,
+                Ok(_) => is_possible = true,
+                Err(error) => failure = Some(error),
             }
+            damping *= 10.0;
+        }
+        if let Some(error) = failure.filter(|_| !better && !is_possible) {
+            return Err(error);
         }
         let after = sum_of_squares(&left, skipped);
         if !better || after <= ends.least || before - after <= ends.gain * before.max(f64::MIN_POSITIVE) {
@@ -344,7 +350,8 @@ pub(crate) fn derivatives<E>(
             step = -step;
         }
         let mut there = evaluate(&stepped(values, column, step));
-        if there.is_err() {
+        let is_within = (parameter.low..=parameter.high).contains(&(values[column] - step));
+        if there.is_err() && is_within {
             step = -step;
             there = evaluate(&stepped(values, column, step));
         }

@@ -19,25 +19,38 @@ pub(crate) fn started(
     let parameters = best.problem.parameters();
     let fitted = parameters.iter().position(|parameter| parameter.name == replaced);
     let now = fitted.map(|place| best.values[place]).or_else(|| best.problem.number(replaced))?;
+    // A file may have the time as an unknown number, or an earlier round has added it: it is fitted already.
+    let known = mechanism.time.and_then(|(key, _)| parameters.iter().position(|parameter| parameter.name == key));
+    let clamped = |place: usize, value: f64| value.clamp(parameters[place].low, parameters[place].high);
+    let with = |raising: &Trial, (key, time): (&'static str, f64)| match known {
+        Some(place) => {
+            let mut trial = raising.with(set, None)?;
+            trial.values[place] = clamped(place, time);
+            Some(trial)
+        }
+        None => raising.with(set, Some((key, time))),
+    };
+    let judged = |trial: Option<Trial>, here: &[f64]| {
+        let trial = trial?;
+        let there = trial.residuals(&trial.problem, &trial.values).ok()?;
+        let is_seen = there.iter().zip(here).any(|(there, here)| (there - here).abs() > 1e-9);
+        is_seen.then(|| (sum_of_squares(&there, None), trial))
+    };
     let of_raised = |raised: f64| {
         let mut raising = best.clone();
         match fitted {
-            Some(place) => {
-                let parameter = &parameters[place];
-                raising.values[place] = (now * raised).clamp(parameter.low, parameter.high);
-            }
-            None if raised > 1.0 => return None,
+            Some(place) => raising.values[place] = clamped(place, now * raised),
+            None if raised > 1.0 => return Vec::new(),
             None => {}
         }
-        let here = raising.residuals(&raising.problem, &raising.values).ok()?;
-        let trials = mechanism.times(|_| Some(now)).into_iter().filter_map(|time| {
-            let trial = raising.with(set, Some(time))?;
-            let there = trial.residuals(&trial.problem, &trial.values).ok()?;
-            let is_seen = there.iter().zip(&here).any(|(there, here)| (there - here).abs() > 1e-9);
-            is_seen.then(|| (sum_of_squares(&there, None), trial))
-        });
-        trials.min_by(|one, other| one.0.total_cmp(&other.0))
+        let Ok(here) = raising.residuals(&raising.problem, &raising.values) else { return Vec::new() };
+        let times = mechanism.times(|_| Some(now)).into_iter();
+        let mut trials: Vec<_> = times.filter_map(|time| judged(with(&raising, time), &here)).collect();
+        if known.is_some() {
+            trials.extend(judged(raising.with(set, None), &here));
+        }
+        trials
     };
-    let least = RAISED.into_iter().filter_map(of_raised).min_by(|one, other| one.0.total_cmp(&other.0));
+    let least = RAISED.into_iter().flat_map(of_raised).min_by(|one, other| one.0.total_cmp(&other.0));
     least.map(|(_, trial)| trial)
 }

@@ -58,7 +58,13 @@ fn figure(machine: &mut SimulatedMachine, name: &str, window: u64) -> f64 {
 
 /// The file of the card, which knows nothing of the hidden part, filled in from figures of the hidden platform.
 fn filled(hidden: &Platform) -> Filled {
-    let draft = Draft::parse("card.toml", &drawn::text(CARD.iter().map(|(key, _)| *key), &unknown)).unwrap();
+    filled_in(hidden, &[])
+}
+
+/// As [`filled`], of a file with more unknown numbers.
+fn filled_in(hidden: &Platform, more: &[&'static str]) -> Filled {
+    let keys = CARD.iter().map(|(key, _)| *key).chain(more.iter().copied());
+    let draft = Draft::parse("card.toml", &drawn::text(keys, &unknown)).unwrap();
     fill_in("card.csv", &Measured::Table(&table(hidden)), &draft, FillOptions::default()).unwrap()
 }
 
@@ -85,13 +91,24 @@ fn check_errors(filled: &Filled) {
 
 #[test]
 fn a_last_level_cache_is_found_from_the_windows_that_it_holds() {
-    let cache = "[memory]\ncache_bytes = { value = \"4MiB\", assumed = \"a test\" }\n\
-                 cached_read_ns = { value = 360, assumed = \"a test\" }\n";
-    let filled = filled(&hidden(|text| text.replacen("[memory]\n", cache, 1)));
+    let filled = filled(&hidden(|text| text.replacen("[memory]\n", CACHE, 1)));
     check(&filled, "memory.cache_bytes", f64::from(4 << 20), 0.0);
     check(&filled, "memory.cached_read_ns", 360.0, 0.05);
     check(&filled, "memory.read_ns", 640.0, 0.05);
     check_errors(&filled);
+}
+
+/// The part of the last-level cache that is to be found.
+const CACHE: &str = "[memory]\ncache_bytes = { value = \"4MiB\", assumed = \"a test\" }\n\
+                     cached_read_ns = { value = 360, assumed = \"a test\" }\n";
+
+#[test]
+fn a_cache_is_found_whose_latency_the_file_has_as_an_unknown_number() {
+    let key = "memory.cached_read_ns";
+    let filled = filled_in(&hidden(|text| text.replacen("[memory]\n", CACHE, 1)), &[key]);
+    check(&filled, "memory.cache_bytes", f64::from(4 << 20), 0.0);
+    check(&filled, key, 360.0, 0.05);
+    assert_eq!(filled.fit.found.iter().filter(|found| found.name == key).count(), 1, "{:?}", filled.fit.found);
 }
 
 #[test]

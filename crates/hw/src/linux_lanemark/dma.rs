@@ -6,7 +6,7 @@
 use super::ioctl::{DmaTimes, Mapped, map_and_unmap};
 use crate::host_pages::HostPages;
 use crate::map_unmap::{LibraryError, Mapper, pairs_timed};
-use crate::x86::sample::{Limits, Stamps};
+use crate::x86::sample::{Ending, Limits, Stamps};
 use crate::x86::timer::Timer;
 use lanemark_machine::{KernelMemory, KernelPart, MapUnmap, Means};
 use lanemark_units::{Ticks, format_size};
@@ -96,7 +96,8 @@ impl Mapper for KernelMapper {
             }
             Ok::<(), Refused>(())
         })?;
-        let Some(sum) = sum else { return Ok(stamps) };
+        // A sample that was stopped has lasted as long as the program says.
+        let Some(sum) = sum.filter(|_| stamps.ending == Ending::Done) else { return Ok(stamps) };
         let end = self.timer.cycles(sum);
         Ok(Stamps { start: 0, issued: end, delivered: end, ..stamps })
     }

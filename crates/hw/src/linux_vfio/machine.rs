@@ -489,7 +489,7 @@ impl DmaEngine {
         // The first allocation decides on the page size.
         let pages = HostPages::new(MAPPED + limits.most_bytes.next_multiple_of(PAGE as u64) + driver.list_bytes());
         let pages = pages.map_err(|error| unsupported(format!("no memory for DMA can be allocated: {error}")))?;
-        let reachable = space.free_pages().saturating_mul(space.page_bytes()) / 2;
+        let reachable = space.free_pages().saturating_mul(space.page_bytes()).saturating_sub(driver.list_bytes()) / 2;
         let (mapped_bytes, page_bytes) = (MAPPED.min(reachable), pages.page_bytes());
         Ok(Some(DmaEngine { driver, kind, pages: Some(pages), mapped_bytes, page_bytes }))
     }

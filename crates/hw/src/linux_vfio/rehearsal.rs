@@ -225,7 +225,7 @@ fn summary(by: VfioInterface, [spaces, path]: [&Path; 2], file: Option<&DeviceFi
         lines.push(format!(
             "engine of the device file '{}', layout xdma, channel {channel} of each direction, registers in BAR{bar}; loaded: identifiers, \
              status, completed descriptors; loaded to clear it: status; stored for each transfer: interrupt mask, addresses of the list \
-             and of its end, adjacent descriptors, control",
+             and of its end, adjacent descriptors, control; stored to route or disable interrupts: the IRQ block",
             file.name
         ));
         lines.push(format!(

@@ -78,10 +78,15 @@ impl XdmaDriver {
         Ok(())
     }
 
-    /// Clears Run of both channels.
+    /// Clears Run and Status of both channels, and the interrupts that Status asks for.
     pub(super) fn stop(&self, registers: &Registers) -> Result<(), Errno> {
-        store(registers, self.to_device.control, 0)?;
-        store(registers, self.to_host.control, 0)
+        for channel in [&self.to_device, &self.to_host] {
+            store(registers, channel.control, 0)?;
+            store(registers, channel.interrupts, 0)?;
+            // What an earlier program left would send an interrupt as soon as one is enabled.
+            load(registers, channel.status_clearing)?;
+        }
+        Ok(())
     }
 
     /// Whether both channels have stopped.
@@ -228,6 +233,10 @@ impl XdmaDriver {
         // All ones are those of a device that has vanished.
         if is_failed || found & status::ERRORS != 0 && found != u32::MAX {
             return Err(Stuck::Failed { verb: job.verb, status: found });
+        }
+        // An engine that stopped early shows no end, so it is late too.
+        if found & status::STOPPED != 0 && found != u32::MAX && completed != count {
+            return Err(Stuck::Count { completed, of: count });
         }
         awaited?;
         if completed == count { Ok(()) } else { Err(Stuck::Count { completed, of: count }) }

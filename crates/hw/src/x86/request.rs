@@ -346,7 +346,7 @@ fn map_unmap(request: &MapUnmap, ability: &Ability<'_>) -> Result<Pass, Refusal>
     let tables = &ability.facts.tables;
     let missing = match request.means {
         Means::Map { table, .. } => (!tables.contains(&table)).then_some(table),
-        Means::Pool => (tables[..] == [Table::Kernel]).then_some(Table::Nothing),
+        Means::Pool => tables.iter().all(|table| *table == Table::Kernel).then_some(Table::Nothing),
         Means::Kernel { .. } => (!tables.contains(&Table::Kernel)).then_some(Table::Kernel),
     };
     if let Some(table) = missing {
