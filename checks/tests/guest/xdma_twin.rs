@@ -69,7 +69,7 @@ pub struct Seen {
     pub started: [bool; 2 * CHANNELS],
     /// Stores to registers.
     pub stores: u64,
-    /// What the document does not permit.
+    /// Actions of the driver that PG195 does not permit.
     pub violations: Vec<String>,
 }
 
@@ -106,7 +106,7 @@ impl Twin {
         locked(&self.0).fault = fault;
     }
 
-    /// What the card has seen since the last call.
+    /// The actions of the driver since the last call; then they are forgotten.
     pub fn seen(&self) -> Seen {
         std::mem::take(&mut locked(&self.0).seen)
     }

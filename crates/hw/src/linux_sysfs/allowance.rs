@@ -96,7 +96,7 @@ impl Allowance {
 
 /// Rejects requests that the kind of the place forbids.
 fn check_kind(ask: &Request, place: &Place) -> Result<(), Refusal> {
-    // It accesses nothing of the card.
+    // A mapping of host memory does not access the card.
     if matches!(ask.work, Timed::MapUnmap(_)) {
         return Ok(());
     }

@@ -58,12 +58,12 @@ impl fmt::Display for Touch {
     }
 }
 
-/// What a plan would do in a dry run.
+/// An action of a plan that a dry run records instead.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Note {
-    /// It would access the card.
+    /// Loads or stores to the card.
     Touch(Touch),
-    /// It would map host memory for the card.
+    /// Mappings of host memory for the card.
     MapUnmap(MapUnmap),
 }
 

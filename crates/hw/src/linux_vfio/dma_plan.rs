@@ -31,7 +31,7 @@ pub(super) struct Limits {
     pub(super) cores: u32,
 }
 
-/// What a device file says about its engine.
+/// The engine of a device file, started by registers or by descriptors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct EngineKind {
     pub(super) limits: DmaLimits,

@@ -35,7 +35,7 @@ pub(super) struct Deadline<'a> {
     pub(super) end: u64,
 }
 
-/// How transfers are described and started.
+/// Mechanism by which an engine is told its transfers.
 #[derive(Clone, Copy, Debug)]
 enum Mechanism {
     /// By registers, one transfer at a time.
