@@ -66,20 +66,20 @@ impl Target {
     /// Alignment of addresses and lengths in bytes.
     #[must_use]
     pub fn alignment(&self) -> u64 {
-        self.engine.alignment_bytes.max(1)
+        self.engine.limits.alignment_bytes.max(1)
     }
 
     /// Largest transfer in bytes.
     #[must_use]
     pub fn most_bytes(&self) -> u64 {
-        let most = self.engine.most_bytes.min(self.memory_bytes());
+        let most = self.engine.limits.most_bytes.min(self.memory_bytes());
         (most / self.alignment() * self.alignment()).max(self.alignment())
     }
 
     /// Memory of the device that is used, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        self.engine.memory_bytes.min(MOST_MEMORY).max(self.alignment())
+        self.engine.limits.memory_bytes.min(MOST_MEMORY).max(self.alignment())
     }
 
     /// Memory of the host for transfers, in bytes.
@@ -92,7 +92,7 @@ impl Target {
     #[must_use]
     pub fn host_start(&self) -> u64 {
         let half = self.host_bytes() / 2 / 4096 * 4096;
-        if self.engine.address_bits > 32 { (1 << 32) - half } else { 1 << (self.engine.address_bits - 1) }
+        if self.engine.limits.address_bits > 32 { (1 << 32) - half } else { 1 << (self.engine.limits.address_bits - 1) }
     }
 
     /// Whether transfers can request an interrupt.

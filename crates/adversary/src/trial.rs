@@ -303,7 +303,7 @@ impl Trial<'_> {
     /// Writes the registers that start a transfer.
     fn command(&mut self, step: &Step, address: u64) {
         let engine = self.target.engine;
-        let own = engine.memory_start + step.device;
+        let own = engine.limits.memory_start + step.device;
         let (source, destination, command) = match step.direction {
             Direction::ToDevice => (address, own, engine.to_device),
             Direction::ToHost => (own, address, engine.to_host),

@@ -78,14 +78,19 @@ pub(crate) fn read(values: &Values) -> DescriptorEngine {
         channel: values.number("channel") as u8,
         polled: if values.text("polled") == "status" { Polled::Status } else { Polled::WriteBack },
         descriptor_bytes: values.number("descriptor_bytes"),
-        limits: DmaLimits {
-            address_bits: values.number("address_bits") as u32,
-            memory_start: values.number("memory_start"),
-            memory_bytes: values.number("memory_bytes"),
-            most_bytes: values.number("most_bytes"),
-            alignment_bytes: values.number("alignment_bytes"),
-            longest_ms: values.number("longest_ms") as u32,
-        },
+        limits: limits(values),
+    }
+}
+
+/// The limits that the section of any engine has.
+pub(crate) fn limits(values: &Values) -> DmaLimits {
+    DmaLimits {
+        address_bits: values.number("address_bits") as u32,
+        memory_start: values.number("memory_start"),
+        memory_bytes: values.number("memory_bytes"),
+        most_bytes: values.number("most_bytes"),
+        alignment_bytes: values.number("alignment_bytes"),
+        longest_ms: values.number("longest_ms") as u32,
     }
 }
 

@@ -24,6 +24,8 @@ pub struct DeviceFile {
     pub descriptors: Option<DescriptorEngine>,
     /// Interrupt of the engine, if it has one.
     pub interrupt: Option<Interrupt>,
+    /// Its source, if it is compiled.
+    pub design: Design,
     /// Ranges that may be accessed without an effect elsewhere.
     pub harmless: Vec<Harmless>,
 }
@@ -85,18 +87,15 @@ pub struct Engine {
     pub done_value: u64,
     /// Bits of it that are set after a failed transfer.
     pub failed_mask: Option<u64>,
-    /// Width of the addresses of host memory.
-    pub address_bits: u32,
-    /// First address of the device's own memory, as the engine uses it.
-    pub memory_start: u64,
-    /// Length of that memory.
-    pub memory_bytes: u64,
-    /// Largest transfer.
-    pub most_bytes: u64,
-    /// Alignment of addresses and lengths.
-    pub alignment_bytes: u64,
-    /// Longest time of a transfer.
-    pub longest_ms: u32,
+    /// Addresses, memory and lengths of its transfers.
+    pub limits: DmaLimits,
+}
+
+/// What the source of a device is, where it is compiled instead of plugged in.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Design {
+    /// Clocks of `endpoint.ingress_ns` of its platform that belong to the design, not to the hard block before it.
+    pub ingress_clocks: u32,
 }
 
 /// Kind of an interrupt.
@@ -162,6 +161,7 @@ impl DeviceFile {
             engine: engine.as_ref().map(self::engine),
             descriptors: descriptors.as_ref().map(descriptors::read),
             interrupt: interrupt.as_ref().map(self::interrupt),
+            design: first("design").as_ref().map(design).unwrap_or_default(),
             harmless: reader.all("harmless").iter().map(harmless).collect(),
         };
         let mut rules = Rules { device: &device, broken: Vec::new() };
@@ -216,12 +216,7 @@ fn engine(values: &Values) -> Engine {
         done_mask: values.number("done_mask"),
         done_value: values.number("done_value"),
         failed_mask: values.some_number("failed_mask"),
-        address_bits: values.number("address_bits") as u32,
-        memory_start: values.number("memory_start"),
-        memory_bytes: values.number("memory_bytes"),
-        most_bytes: values.number("most_bytes"),
-        alignment_bytes: values.number("alignment_bytes"),
-        longest_ms: values.number("longest_ms") as u32,
+        limits: descriptors::limits(values),
     }
 }
 
@@ -236,6 +231,10 @@ fn interrupt(values: &Values) -> Interrupt {
         acknowledge: values.some_number("acknowledge_register"),
         done_value: values.number("done_value"),
     }
+}
+
+fn design(values: &Values) -> Design {
+    Design { ingress_clocks: values.number("ingress_clocks") as u32 }
 }
 
 fn harmless(values: &Values) -> Harmless {
@@ -334,8 +333,8 @@ impl Rules<'_> {
             [("source_high_register", engine.source_high), ("destination_high_register", engine.destination_high)]
         {
             self.check(low.is_none() || width == 4, values, high, "belongs to registers of 4 B");
-            let is_reached = width == 8 || engine.address_bits <= 32 || low.is_some();
-            let message = format!("is missing: one register of 4 B does not hold {} address bits", engine.address_bits);
+            let is_reached = width == 8 || engine.limits.address_bits <= 32 || low.is_some();
+            let message = format!("is missing: one register of 4 B does not hold {} address bits", engine.limits.address_bits);
             self.check(is_reached, values, high, message);
         }
         let most = if width == 8 { u64::MAX } else { u64::from(u32::MAX) };
@@ -367,7 +366,7 @@ impl Rules<'_> {
         } else {
             most
         };
-        self.limits(values, &engine.limits(), holds);
+        self.limits(values, &engine.limits, holds);
     }
 
     /// Checks the memory of a device whose engine takes addresses of it up to `holds`.
@@ -453,26 +452,11 @@ impl Rules<'_> {
     }
 }
 
-impl Engine {
-    /// Addresses, memory and lengths of its transfers.
-    #[must_use]
-    pub const fn limits(&self) -> DmaLimits {
-        DmaLimits {
-            address_bits: self.address_bits,
-            memory_start: self.memory_start,
-            memory_bytes: self.memory_bytes,
-            most_bytes: self.most_bytes,
-            alignment_bytes: self.alignment_bytes,
-            longest_ms: self.longest_ms,
-        }
-    }
-}
-
 impl DeviceFile {
     /// Addresses, memory and lengths of DMA transfers; `None` without an engine.
     #[must_use]
     pub fn limits(&self) -> Option<DmaLimits> {
-        let by_registers = self.engine.as_ref().map(Engine::limits);
+        let by_registers = self.engine.as_ref().map(|engine| engine.limits);
         by_registers.or_else(|| self.descriptors.as_ref().map(|engine| engine.limits))
     }
 

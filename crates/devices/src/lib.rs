@@ -6,7 +6,7 @@
 //!
 //! ```
 //! let edu = lanemark_devices::built_in("edu").unwrap()?;
-//! assert_eq!((edu.id.vendor, edu.engine.unwrap().address_bits), (0x1234, 28));
+//! assert_eq!((edu.id.vendor, edu.engine.unwrap().limits.address_bits), (0x1234, 28));
 //! # Ok::<(), lanemark_devices::DeviceFileError>(())
 //! ```
 //!
@@ -33,7 +33,7 @@ pub mod xdma;
 
 pub use built_in::{BuiltIn, DEVICES, built_in};
 pub use descriptors::{DescriptorEngine, DmaLimits, Layout, Polled};
-pub use device_file::{BarOf, DeviceFile, Engine, Harmless, Identifiers, Interrupt, InterruptKind};
+pub use device_file::{BarOf, Design, DeviceFile, Engine, Harmless, Identifiers, Interrupt, InterruptKind};
 pub use error::{DeviceFileError, FileProblem};
 pub use schema::{key_table, schema};
 pub use spec::SCHEMA;

@@ -212,6 +212,18 @@ pub(crate) const SECTIONS: &[Section] = &[
         ],
     },
     Section {
+        name: "design",
+        is_repeated: false,
+        is_required: false,
+        doc: "the source of a card that is compiled (`rtl:`), behind the hard block of its platform",
+        keys: &[optional(
+            "ingress_clocks",
+            Kind::Number(0, 4096),
+            Fallback::Number(0),
+            "clocks of `endpoint.ingress_ns` of the platform that the design itself needs",
+        )],
+    },
+    Section {
         name: "harmless",
         is_repeated: true,
         is_required: false,

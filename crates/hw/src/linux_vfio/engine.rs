@@ -238,7 +238,7 @@ impl EngineDriver {
     fn start(&self, engine: &Engine, job: Job, with_interrupt: bool) -> Result<(), Errno> {
         let registers = &self.registers;
         let width = engine.register_bytes;
-        let own = engine.memory_start;
+        let own = engine.limits.memory_start;
         let (source, destination, command) = match job.verb {
             Verb::Load => (job.iova, own, engine.to_device),
             Verb::Store => (own, job.iova, engine.to_host),
