@@ -52,7 +52,8 @@ typedef struct {
 LANEMARK_DUT_EXPORT uint32_t lanemark_dut_abi(void);
 /* Bytes of a full beat: a multiple of 4, at most 64. */
 LANEMARK_DUT_EXPORT uint32_t lanemark_dut_beat_bytes(void);
-/* A device in its initial state, or NULL. Devices of several threads are independent. */
+/* A device in its initial state, or NULL. Devices of several threads are independent. A device may be used by another
+ * thread than the one that made it, by one at a time. */
 LANEMARK_DUT_EXPORT void *lanemark_dut_new(void);
 LANEMARK_DUT_EXPORT void lanemark_dut_free(void *device);
 /* Applies the inputs, writes the outputs as they are before the clock edge, then makes the edge. */

@@ -18,6 +18,7 @@
 //! order, so their arrival needs no event.
 
 mod ats;
+mod compiled;
 mod faults;
 mod inject;
 mod links;
@@ -36,6 +37,7 @@ pub(crate) mod used;
 pub use mapping::Invalidating;
 
 use crate::critical_path::Place;
+use crate::device::compiled_card::CompiledCard;
 use crate::device::dma_engine::{DmaEngine, Made};
 use crate::device::endpoint::{Accepted, Endpoint};
 use crate::device::endpoints::Endpoints;
@@ -74,6 +76,9 @@ pub struct Board {
     /// Links and switches.
     fabric: Fabric,
     endpoints: Endpoints,
+    /// What is behind the first endpoint, if it is compiled, and whether its next clock is scheduled.
+    compiled: Option<Box<CompiledCard>>,
+    is_clocked: bool,
     failures: Failures,
     observation: Observation,
 }
@@ -102,6 +107,8 @@ impl Board {
             failures: Failures::new(platform, fabric.ports()),
             fabric,
             endpoints: Endpoints::new(endpoints, bars_at),
+            compiled: None,
+            is_clocked: false,
             observation: Observation::default(),
         };
         // With ATS or IOMMU faults, the table must be changeable.
@@ -210,6 +217,7 @@ impl Board {
             self.cores.refresh(&mut self.events, number);
             self.flush(number);
         }
+        self.halt_compiled();
         while self.step() {}
     }
 
@@ -376,6 +384,9 @@ impl Board {
 
     #[inline(never)]
     fn accept(&mut self, card: CardIndex) {
+        if self.compiled.is_some() {
+            return self.hand_over();
+        }
         let mut accepted = Accepted::INVALID;
         let endpoint = &mut self.endpoints[card];
         let is_accepted = endpoint.accept(self.events.now, &mut self.slab, &mut self.events.path, &mut accepted);
@@ -424,6 +435,9 @@ impl Board {
 
     #[inline(never)]
     fn issue(&mut self, card: CardIndex) {
+        if self.compiled.is_some() {
+            return self.clock();
+        }
         let up = self.fabric.up_from(card);
         let waits = self.observation.is_traced().then(|| self.endpoints.engine(card).map(|engine| engine.waits));
         let mut made = Made::INVALID;

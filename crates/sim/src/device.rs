@@ -2,7 +2,7 @@
 //!
 //! `endpoints.rs` owns the endpoints of a board. Start with `endpoint.rs`, then `dma_engine.rs` with its `channel.rs` and
 //! `job.rs`. `atc.rs` caches translations of the IOMMU. `responder.rs` is a function that a core calls by stores.
-//! `kernels.rs` holds the doorbell and the completion of kernels; their execution time is in the crate
+//! `compiled_card.rs` is a card that is no model: what is behind the endpoint is compiled from its source. `kernels.rs` holds the doorbell and the completion of kernels; their execution time is in the crate
 //! `device_kernels`.
 //!
 //! Uses `host` (what software wrote: programs, driver blocks), `iommu` and `fabric`; none of them uses it.
@@ -11,6 +11,7 @@ pub mod atc;
 pub mod bells;
 mod calls;
 pub mod channel;
+pub mod compiled_card;
 pub mod data_path;
 pub mod descriptor_fetcher;
 pub mod dma_engine;

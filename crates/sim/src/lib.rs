@@ -53,6 +53,7 @@ mod topology;
 pub use board::{Board, Invalidating};
 pub use bus_tree::{BusTree, BusTreeError, Loaded, Reported};
 pub use device::atc::Counted as AtcCounts;
+pub use device::compiled_card::CompiledCard;
 pub use device::dma_engine::Fetched;
 pub use error::BoardError;
 pub use fabric::link::Crossed;

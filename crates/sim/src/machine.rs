@@ -1,5 +1,6 @@
 //! A simulated platform as a [`Machine`].
 
+mod compiled;
 mod compute;
 mod corrected;
 mod facts;
@@ -72,6 +73,8 @@ pub struct SimulatedMachine {
     trace_to_failure: Option<Trace>,
     /// Results of kernels in the last sample.
     computed: Option<Confirmed>,
+    /// From which number the bytes of a compiled card follow.
+    written: u64,
     /// Use of the busiest memory port of the card by kernels in the last run.
     port_busy: Option<Ticks>,
     /// The critical path of the last sample.
@@ -102,6 +105,7 @@ impl SimulatedMachine {
             traces_dllps: false,
             trace_to_failure: None,
             computed: None,
+            written: 0,
             port_busy: None,
             path: Vec::new(),
             skips: true,
@@ -279,6 +283,7 @@ impl SimulatedMachine {
         let remote = self.platform.memory.as_ref().map_or(Ticks::ZERO, |memory| memory.remote_ns.value);
         self.board.find_memory(plan.work.memory(), remote);
         match &plan.work {
+            Work::Engines(engines) if self.is_compiled() => self.run_compiled(plan, &engines.jobs, passes),
             Work::Engines(engines) => self.run_jobs(plan, &engines.jobs, passes),
             Work::Relay(relay) => self.run_relay(plan, relay, passes),
             Work::Queue(QueueWork { request: QueueRequest::Compute(compute), .. }) => {
@@ -451,6 +456,9 @@ impl SimulatedMachine {
 
     /// Compares the region with the bytes that the last iteration of the only stream stored.
     fn confirm(&mut self, plan: &Plan) -> Option<Confirmed> {
+        if self.is_compiled() {
+            return self.confirm_compiled(plan);
+        }
         let steps = match &plan.work {
             Work::Queue(QueueWork { request: QueueRequest::Copy(copy), .. }) => return self.confirm_moved(copy),
             Work::Queue(QueueWork { request: QueueRequest::SmallCopies(copies), .. }) => {
@@ -503,6 +511,9 @@ impl Machine for SimulatedMachine {
 
     fn supports(&self, plan: &Plan) -> Result<(), Unsupported> {
         plan.check().map_err(|impossible| impossible.on(&self.facts.name))?;
+        if self.is_compiled() {
+            self.check_compiled(&plan.work)?;
+        }
         self.check_work(&plan.work)
     }
 
@@ -512,7 +523,7 @@ impl Machine for SimulatedMachine {
         if matches!(done, Err(MachineError::Interrupted { .. })) {
             self.board.stop();
         }
-        done
+        self.after_compiled(done)
     }
 
     fn injected_faults(&self) -> Vec<InjectedFault> {
@@ -603,6 +614,7 @@ impl SimulatedMachine {
             self.board.clear_translations();
             // If the plan fails before the sample, the trace covers that part.
             self.observe()?;
+            self.prepare_compiled(plan)?;
             if let Some(before) = &before {
                 self.run_passes(before, 1)?;
             }

@@ -284,6 +284,9 @@ impl Board {
         for card in fresh.each_card() {
             fresh.endpoints[card].keep_bytes_of(&mut self.endpoints[card]);
         }
+        if let Some(card) = self.detach() {
+            fresh.attach(card, platform);
+        }
         fresh.events.now = self.events.now;
         if let (Some(fresh), Some(used)) = (&mut fresh.iommu, &mut self.iommu) {
             fresh.take_over(self.events.now, used);

@@ -13,9 +13,10 @@ impl Board {
         let card = CardIndex::from(transfer.card);
         let requester = card.requester();
         match (transfer.verb, transfer.partner) {
-            (Verb::Load, _) => {
-                self.endpoints.engine(card).map_or((0, Ticks::ZERO), |e| (e.received_bytes, e.received_at))
-            }
+            (Verb::Load, _) => match self.compiled() {
+                Some(card) => (card.received_bytes, card.received_at),
+                None => self.endpoints.engine(card).map_or((0, Ticks::ZERO), |e| (e.received_bytes, e.received_at)),
+            },
             (Verb::Store, Partner::Host) => self.root_complex.written_by(requester),
             (Verb::Store, Partner::Peer { card, .. }) => {
                 self.card(card.into()).map_or((0, Ticks::ZERO), |card| card.accepted_from(requester))
@@ -29,7 +30,10 @@ impl Board {
         let requester = card.requester();
         let none = (Ticks::ZERO, Milestone::NONE);
         match (transfer.verb, transfer.partner) {
-            (Verb::Load, _) => self.endpoints.engine(card).map_or(none, |e| (e.received_at, e.received)),
+            (Verb::Load, _) => match self.compiled() {
+                Some(card) => (card.received_at, card.received),
+                None => self.endpoints.engine(card).map_or(none, |e| (e.received_at, e.received)),
+            },
             (Verb::Store, Partner::Host) => self.root_complex.last_written_by(requester),
             (Verb::Store, Partner::Peer { card, .. }) => {
                 self.card(card.into()).map_or(none, |card| card.last_from(requester))

@@ -181,6 +181,35 @@ impl Endpoint {
         }
     }
 
+    /// Empties the endpoint: what is behind its hard block is [compiled](crate::device::compiled_card), and
+    /// `own` of the latency for TLPs to it is in there.
+    pub(crate) fn empty(&mut self, own: Ticks) {
+        self.spec.ingress = self.spec.ingress.since(own);
+        self.regions.clear();
+        (self.dma, self.kernels, self.registers) = (None, None, None);
+    }
+
+    /// Removes the next TLP from the receive buffer of an empty endpoint, if it has been checked.
+    pub(crate) fn hand_over(&mut self, now: Ticks) -> Option<Tlp> {
+        if self.accept_due() > now {
+            return None;
+        }
+        let tlp = self.accepting.first()?.tlp;
+        self.accepting.drop_first();
+        Some(tlp)
+    }
+
+    /// Counts a write that what is behind the endpoint has accepted at `at`.
+    pub(crate) fn count_write(&mut self, at: Ticks, tlp: &Tlp, milestone: Milestone) {
+        self.accepted_bytes += u64::from(tlp.enabled_bytes());
+        (self.last_accepted, self.last_milestone) = (at, milestone);
+    }
+
+    /// Returns the latency of the hard block for a TLP of the card.
+    pub(crate) const fn egress(&self) -> Ticks {
+        self.spec.egress
+    }
+
     /// Takes over the region contents (bytes, entries and registers) and the received bytes of another endpoint of
     /// the same kind.
     pub(crate) fn keep_bytes_of(&mut self, used: &mut Endpoint) {

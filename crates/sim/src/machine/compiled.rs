@@ -1,0 +1,405 @@
+//! Plans on a board whose card is compiled from its source.
+//!
+//! Cores, caches, root complex and link are simulated as on any board. DMA is started by a bench beside the card: it
+//! stores the registers of the device file, and loads the one that shows the end. Its accesses cross no link. A sample
+//! begins when the card has taken the first command, as one of a simulated engine begins with its start. Between two
+//! transfers it includes the registers, unless the plan has one transfer at a time: then it is the sum of their times.
+
+use super::SimulatedMachine;
+use super::flows::BytesBefore;
+use super::waits::Waits;
+use crate::board::Board;
+use crate::device::compiled_card::CompiledCard;
+use crate::error::BoardError;
+use crate::host::stored_data::stored_bytes;
+use lanemark_devices::Engine;
+use lanemark_machine::{
+    Cause, Confirmed, CoreWork, DmaFacts, EngineJob, EngineWork, HostMemory, Lane, MachineError, Order, Partner, Plan,
+    Sample, Step, Task, Transfer, Unsupported, Verb, Work,
+};
+use lanemark_platform::{Platform, RegionKind as Kind};
+use lanemark_units::{Ticks, format_size};
+
+/// Largest part of a BAR that is loaded to compare it with what was stored.
+const MOST_COMPARED: u64 = 64 << 10;
+
+/// One transfer of the engine.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    verb: Verb,
+    /// Bus address in host memory.
+    at: u64,
+    bytes: u64,
+}
+
+impl SimulatedMachine {
+    /// Builds the board of a platform with a compiled card in place of the platform's card.
+    ///
+    /// The host, the link and the hard block (`endpoint.ingress_ns`, `endpoint.egress_ns`, `dma.send_buffers`) are those of
+    /// the platform; what is behind the hard block is the card.
+    ///
+    /// # Errors
+    /// [`BoardError`], as [`Board::new`], and if the platform has several cards, faults, a runtime, or a card with more
+    /// than registers, memory and a DMA engine.
+    pub fn of_compiled(platform: &Platform, card: CompiledCard) -> Result<SimulatedMachine, BoardError> {
+        let because = [
+            (platform.cards() > 1, "a compiled card takes the place of the only card, and it has several"),
+            (!platform.faults.is_empty(), "faults cannot be injected into the TLPs of a compiled card"),
+            (platform.has_ats(), "a compiled card has no ATC in the simulation: set dma.ats to false"),
+            (platform.fifos.is_some(), "queues are modelled only: remove [fifos]"),
+            (platform.runtime.is_some(), "kernels are modelled only: remove [runtime]"),
+        ];
+        if let Some((_, because)) = because.into_iter().find(|(is_so, _)| *is_so) {
+            return Err(BoardError { platform: platform.name.clone(), because: because.to_owned() });
+        }
+        let mut machine = SimulatedMachine::new(platform)?.in_detail();
+        let page_bytes = machine.facts.dma.and_then(|dma| dma.page_bytes);
+        machine.facts.dma = card.engine().map(|_| DmaFacts {
+            page_bytes,
+            has_driver: false,
+            ..DmaFacts::of_register_engine(platform.bytes_for_plans(), 4096)
+        });
+        machine.facts.runtime = None;
+        machine.board.attach(card, platform);
+        Ok(machine)
+    }
+
+    pub(super) fn is_compiled(&self) -> bool {
+        self.board.compiled().is_some()
+    }
+
+    fn engine(&self) -> Option<Engine> {
+        self.board.compiled().and_then(CompiledCard::engine).copied()
+    }
+
+    /// Checks whether a compiled card can take part in this work.
+    pub(super) fn check_compiled(&self, work: &Work) -> Result<(), Unsupported> {
+        match work {
+            Work::Engines(engines) => self.check_compiled_job(engines),
+            Work::Cores(CoreWork { lanes, .. }) => lanes.iter().try_for_each(|Lane { task, .. }| match task {
+                Task::Steps(_) => Ok(()),
+                Task::Operation(_) | Task::DmaCall(_) => {
+                    Err(self.unsupported("DMA requested by a core", "there is no driver for a compiled card"))
+                }
+            }),
+            Work::Relay(_) | Work::Queue(_) => {
+                Err(self.unsupported("work of several cards or of kernels", "a compiled card has neither"))
+            }
+            Work::Exchange(_) => Ok(()),
+        }
+    }
+
+    fn check_compiled_job(&self, EngineWork { jobs, memory }: &EngineWork) -> Result<(), Unsupported> {
+        let refused = |what: &str, because: String| Err(self.unsupported(what, because));
+        let Some(engine) = self.engine() else {
+            return refused("DMA", "no device file describes its engine: name one with a section [engine]".to_owned());
+        };
+        let [EngineJob::Transfer(transfer)] = jobs.as_slice() else {
+            return refused("concurrent transfers", "its engine does one transfer at a time".to_owned());
+        };
+        if *memory != HostMemory::default() {
+            return refused("this cache state or socket", "its memory was written by the host".to_owned());
+        }
+        let Transfer { partner, bytes, window, outstanding, .. } = *transfer;
+        if partner != Partner::Host {
+            return refused("DMA between cards", "there is one card".to_owned());
+        }
+        if outstanding.is_some_and(|outstanding| outstanding > 1) {
+            return refused("several outstanding transfers", "its engine does one transfer at a time".to_owned());
+        }
+        let most = engine.limits.most_bytes.min(engine.limits.memory_bytes);
+        if bytes == 0 || bytes > most {
+            let because = format!("the engine moves 1 B to {} at once", format_size(most));
+            return refused(&format!("a transfer of {}", format_size(bytes)), because);
+        }
+        let alignment = engine.limits.alignment_bytes.max(1);
+        if [bytes, window.offset, window.step(bytes)].iter().any(|at| !at.is_multiple_of(alignment)) {
+            return refused("this alignment", format!("the engine needs multiples of {alignment} B"));
+        }
+        let end = self.board.mapped_at() + window.offset + window.len.max(bytes);
+        if engine.limits.address_bits < 64 && end > 1 << engine.limits.address_bits {
+            let because = format!(
+                "its addresses have {} bits, and memory.address_bytes is {:#x}",
+                engine.limits.address_bits,
+                self.board.mapped_at()
+            );
+            return refused("this window of host memory", because);
+        }
+        Ok(())
+    }
+
+    /// The only transfer of a plan with DMA by the compiled card.
+    fn transfer_of(&self, plan: &Plan) -> Option<Transfer> {
+        match plan.work.jobs() {
+            [EngineJob::Transfer(transfer)] if self.is_compiled() => Some(*transfer),
+            _ => None,
+        }
+    }
+
+    /// Before a sample: gives the card the bytes that it will write, by a read, and fills the window with others.
+    pub(super) fn prepare_compiled(&mut self, plan: &Plan) -> Result<(), MachineError> {
+        let Some(transfer) = self.transfer_of(plan) else { return Ok(()) };
+        let Transfer { verb, bytes, window, .. } = transfer;
+        let seed = self.passes_done;
+        if verb == Verb::Store {
+            let place = window.place(0, bytes);
+            let mut data = vec![0; bytes as usize];
+            stored_bytes(0, seed, &mut data);
+            self.board.memory_mut().write(place, &data);
+            let at = self.board.mapped_at() + place;
+            self.transfer_once(plan, Job { verb: Verb::Load, at, bytes })?;
+            for byte in &mut data {
+                *byte = !*byte;
+            }
+            self.board.memory_mut().write(place, &data);
+        }
+        self.written = seed;
+        Ok(())
+    }
+
+    /// Makes a transfer that is not timed.
+    fn transfer_once(&mut self, plan: &Plan, job: Job) -> Result<(), MachineError> {
+        let before = BytesBefore::of(plan, &self.board);
+        let deadline = self.board.now() + plan.timeout;
+        self.transfer(plan, job, deadline)?;
+        self.failure(plan, 1, &before)?;
+        self.settle(plan, deadline)?;
+        self.failure(plan, 1, &before)
+    }
+
+    /// Runs the board until it is idle.
+    fn settle(&mut self, plan: &Plan, deadline: Ticks) -> Result<(), MachineError> {
+        let is_idle = self.board.run_while(deadline, |board| !board.is_idle() && !board.has_failed());
+        self.check_design()?;
+        if is_idle { Ok(()) } else { Err(self.timeout(plan, Some(Cause::Transit))) }
+    }
+
+    /// Runs transfers one by one.
+    pub(super) fn run_compiled(
+        &mut self,
+        plan: &Plan,
+        jobs: &[EngineJob],
+        passes: u64,
+    ) -> Result<(Sample, Waits), MachineError> {
+        let Some(Transfer { verb, bytes, count, window, outstanding, .. }) = jobs.first().map(|job| *job.transfer()) else {
+            return Err(self.unsupported("an empty plan", "there is nothing to time").into());
+        };
+        let Some(transfer) = self.transfer_of(plan) else {
+            return Err(self.unsupported("this plan", "it has several transfers").into());
+        };
+        let before_all = BytesBefore::of(plan, &self.board);
+        let (base, first) = (self.board.mapped_at(), self.passes_done * count);
+        self.passes_done += passes;
+        let deadline = self.board.now() + plan.timeout;
+        let moved_before = self.board.moved(&transfer).0;
+        let (mut start, mut between, mut last) = (None, Ticks::ZERO, None);
+        let total = passes.saturating_mul(count);
+        for nth in 0..total {
+            let job = Job { verb, at: base + window.place(first + nth, bytes), bytes };
+            let begun = self.transfer(plan, job, deadline)?;
+            start.get_or_insert(begun);
+            if outstanding == Some(1) {
+                self.settle(plan, deadline)?;
+                between += last.map_or(Ticks::ZERO, |last| begun.since(last));
+                last = Some(self.board.moved(&transfer).1);
+            }
+            self.board.bound_path(Some(&transfer));
+            self.failure(plan, passes, &before_all)?;
+        }
+        let start = start.unwrap_or(deadline);
+        self.settle(plan, deadline)?;
+        self.failure(plan, passes, &before_all)?;
+        let (moved, wanted) = (self.board.moved(&transfer).0 - moved_before, total * bytes);
+        if moved != wanted {
+            return Err(self.broken(format!("{moved} B of {wanted} B came to an end, and the engine reports no failure")));
+        }
+        let issue = self.board.compiled().map_or(start, |card| card.requested_at).since(start + between);
+        let (ended, milestone) = self.board.last_moved(&transfer);
+        // The path of a sum of times would contain what is between them.
+        self.path = if last.is_some() { Vec::new() } else { self.board.path(milestone, ended) };
+        self.board.run_until(ended);
+        Ok((Sample { issue, delivered: ended.since(start + between) }, [Ticks::ZERO; Cause::ALL.len()]))
+    }
+
+    /// Makes a transfer: writes the registers and the command, waits for its bytes, and polls the register that shows its
+    /// end. Returns when the card had taken the command.
+    fn transfer(&mut self, plan: &Plan, job: Job, deadline: Ticks) -> Result<Ticks, MachineError> {
+        let Some(engine) = self.engine() else {
+            return Err(self.unsupported("DMA", "no device file describes its engine").into());
+        };
+        let (source, destination, command) = match job.verb {
+            Verb::Load => (job.at, engine.limits.memory_start, engine.to_device),
+            Verb::Store => (engine.limits.memory_start, job.at, engine.to_host),
+        };
+        let moved = |board: &Board| match (board.compiled(), job.verb) {
+            (Some(card), Verb::Load) => card.received_bytes,
+            (Some(card), Verb::Store) => card.written_bytes,
+            (None, _) => 0,
+        };
+        let until = moved(&self.board) + job.bytes;
+        let stores = [
+            (Some(engine.source), source),
+            (engine.source_high, source >> 32),
+            (Some(engine.destination), destination),
+            (engine.destination_high, destination >> 32),
+            (Some(engine.count), job.bytes),
+            (Some(engine.command), command),
+        ];
+        for (register, value) in stores {
+            let Some(register) = register else { continue };
+            self.access(&engine, register, Some(value))?;
+        }
+        self.await_design(plan, deadline, |board| board.compiled().is_some_and(CompiledCard::has_taken_bench))?;
+        let begun = self.board.compiled().map_or(Ticks::ZERO, |card| card.bench_done_at);
+        // Polls share the stream of completions with the requests, so there are none before the last request.
+        self.await_design(plan, deadline, |board| moved(board) >= until)?;
+        loop {
+            let value = self.load(plan, engine.bar, engine.done, engine.register_bytes, deadline)?;
+            if value & engine.done_mask == engine.done_value {
+                return match engine.failed_mask {
+                    Some(mask) if value & mask != 0 => {
+                        Err(self.broken(format!("done_register is {value:#x} after a transfer: it has failed")))
+                    }
+                    _ => Ok(begun),
+                };
+            }
+            if self.board.has_failed() {
+                return Ok(begun);
+            }
+        }
+    }
+
+    /// A register or a DW of a BAR, loaded by the bench.
+    fn load(&mut self, plan: &Plan, bar: u8, offset: u64, width: u8, deadline: Ticks) -> Result<u64, MachineError> {
+        self.board.access(bar, offset, width, None).map_err(|what| self.broken(what))?;
+        let mut value = None;
+        self.await_design(plan, deadline, |board| {
+            value = board.compiled_mut().and_then(CompiledCard::take_answer);
+            value.is_some()
+        })?;
+        Ok(value.unwrap_or(0))
+    }
+
+    fn access(&mut self, engine: &Engine, register: u64, value: Option<u64>) -> Result<(), MachineError> {
+        self.board.access(engine.bar, register, engine.register_bytes, value).map_err(|what| self.broken(what))
+    }
+
+    /// Runs the board until `is_so`.
+    fn await_design(
+        &mut self,
+        plan: &Plan,
+        deadline: Ticks,
+        mut is_so: impl FnMut(&mut Board) -> bool,
+    ) -> Result<(), MachineError> {
+        let mut stop = self.stop();
+        let mut is_over = false;
+        self.board.keep_clocked();
+        let came = self.board.run_while(deadline, |board| {
+            is_over = stop();
+            !is_over && !board.has_failed() && !board.has_failed_design() && !is_so(board)
+        });
+        if is_over {
+            return Err(MachineError::Interrupted { machine: self.facts.name.clone() });
+        }
+        self.check_design()?;
+        if came || self.board.has_failed() { Ok(()) } else { Err(self.timeout(plan, Some(Cause::Device))) }
+    }
+
+    /// Fails if the design has.
+    fn check_design(&mut self) -> Result<(), MachineError> {
+        if let Some(card) = self.board.compiled_mut() {
+            card.look();
+        }
+        match self.board.compiled().and_then(CompiledCard::failure).map(str::to_owned) {
+            Some(what) => Err(self.broken(what)),
+            None => Ok(()),
+        }
+    }
+
+    fn broken(&self, what: impl Into<String>) -> MachineError {
+        let machine = self.facts.name.clone();
+        let what = format!("{machine}: {}; `lanemark fuzz-rtl` tests the design", what.into());
+        MachineError::Device { machine, what }
+    }
+
+    /// After a run: an error of the design is the cause of others, and the board of a failed run is built again.
+    pub(super) fn after_compiled(&mut self, done: Result<(), MachineError>) -> Result<(), MachineError> {
+        if !self.is_compiled() {
+            return done;
+        }
+        if let Some(card) = self.board.compiled_mut() {
+            card.look();
+        }
+        let failed = self.board.compiled().and_then(CompiledCard::failure).map(str::to_owned);
+        if done.is_ok() && failed.is_none() {
+            return done;
+        }
+        self.keep_trace();
+        self.board.stop();
+        self.board.reset(&self.platform).map_err(|error| self.unsupported("a reset", error.because))?;
+        match (failed, done) {
+            (Some(_), Err(error @ MachineError::Interrupted { .. })) | (None, Err(error)) => Err(error),
+            (Some(what), _) => Err(self.broken(what)),
+            (None, Ok(())) => Ok(()),
+        }
+    }
+
+    /// Compares both ends: of the last iteration of writes of the card, of its last read, or of stores to its memory.
+    pub(super) fn confirm_compiled(&mut self, plan: &Plan) -> Option<Confirmed> {
+        if let Some(transfer) = self.transfer_of(plan) {
+            return self.confirm_transfers(plan, &transfer);
+        }
+        let Work::Cores(CoreWork { lanes, .. }) = &plan.work else { return None };
+        let [Lane { task: Task::Steps(steps), .. }] = lanes.as_slice() else { return None };
+        let mut moving = steps.iter().filter(|step| step.bytes() > 0);
+        let (Some(Step::Stream(stream)), None) = (moving.next(), moving.next()) else { return None };
+        let region = self.platform.region_at(stream.span.at.bar, stream.span.at.offset, stream.span.len)?;
+        let keeps = !matches!(region.kind.value, Kind::Fifo | Kind::Registers);
+        let is_in_order = !matches!(stream.order, Order::SameAddress { .. });
+        if stream.verb != Verb::Store || !keeps || !is_in_order || stream.span.len > MOST_COMPARED {
+            return None;
+        }
+        let (bar, from, len) = (stream.span.at.bar, stream.span.at.offset, stream.span.len);
+        let bus = self.platform.bar(bar)?.address_bytes.value + from;
+        let mut meant = vec![0; len as usize];
+        stored_bytes(bus, self.passes_done - 1, &mut meant);
+        let mut confirmed_bytes = 0;
+        for at in from / 4..(from + len).div_ceil(4) {
+            let deadline = self.board.now() + plan.timeout;
+            let word = self.load(plan, bar, 4 * at, 4, deadline).ok()?.to_le_bytes();
+            for (byte, found) in (4 * at..).zip(word.into_iter().take(4)) {
+                let place = byte.checked_sub(from).filter(|place| *place < len);
+                confirmed_bytes += u64::from(place.is_some_and(|place| meant[place as usize] == found));
+            }
+        }
+        Some(Confirmed { claimed_bytes: len, confirmed_bytes })
+    }
+
+    fn confirm_transfers(&mut self, plan: &Plan, transfer: &Transfer) -> Option<Confirmed> {
+        let Transfer { verb, bytes, count, window, .. } = *transfer;
+        let base = self.board.mapped_at();
+        let end = self.passes_done * count;
+        let (mut found, mut meant) = (vec![0; bytes as usize], vec![0; bytes as usize]);
+        let equal = |found: &[u8], meant: &[u8]| found.iter().zip(meant).filter(|(found, meant)| found == meant).count() as u64;
+        if verb == Verb::Store {
+            stored_bytes(0, self.written, &mut meant);
+            let mut places: Vec<u64> = (end - count..end).map(|nth| window.place(nth, bytes)).collect();
+            places.sort_unstable();
+            places.dedup();
+            let claimed_bytes = places.len() as u64 * bytes;
+            let mut confirmed_bytes = 0;
+            for place in places {
+                self.board.memory_mut().read(place, &mut found);
+                confirmed_bytes += equal(&found, &meant);
+            }
+            return Some(Confirmed { claimed_bytes, confirmed_bytes });
+        }
+        let place = window.place(end - 1, bytes);
+        self.board.memory_mut().read(place, &mut meant);
+        let other: Vec<u8> = meant.iter().map(|byte| !*byte).collect();
+        self.board.memory_mut().write(place, &other);
+        self.transfer_once(plan, Job { verb: Verb::Store, at: base + place, bytes }).ok()?;
+        self.board.memory_mut().read(place, &mut found);
+        Some(Confirmed { claimed_bytes: bytes, confirmed_bytes: equal(&found, &meant) })
+    }
+}
