@@ -17,6 +17,7 @@ mod driver;
 mod failure;
 mod fleet;
 mod fuzz_rtl;
+mod hang;
 mod import;
 mod input;
 mod interrupt;

@@ -151,6 +151,9 @@ pub struct LoadedDut {
     library: DutLibrary,
 }
 
+// SAFETY: `rtl/lanemark_dut.h` permits that another thread than the one that made a device uses it, one at a time.
+unsafe impl Send for LoadedDut {}
+
 impl Dut for LoadedDut {
     fn beat_bytes(&self) -> usize {
         self.library.beat_bytes

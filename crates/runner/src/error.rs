@@ -5,6 +5,7 @@ use lanemark_bench::CATALOGUE;
 use lanemark_config_space::SetpciError;
 use lanemark_devices::DeviceFileError;
 use lanemark_hw::cuda::CudaError;
+use lanemark_hw::dut_library::DutError;
 use lanemark_hw::linux_nvme::DriveError;
 use lanemark_hw::linux_sysfs::CardError;
 use lanemark_hw::linux_vfio::VfioError;
@@ -120,6 +121,36 @@ pub enum RunError {
         /// The common name.
         name: String,
     },
+    /// The library of a compiled card.
+    #[error(transparent)]
+    Rtl(#[from] DutError),
+    /// A compiled card without a host.
+    #[error("twin: {target} needs a platform with the host and the link of the card: name it with twin; rtl/platform writes one for the card of rtl/")]
+    RtlWithoutTwin {
+        /// The target.
+        target: String,
+    },
+    /// A compiled card whose clock does not follow from the platform.
+    #[error("{target}: beats of {found} B, and dma.beat_bytes of {platform} is {expected}; the clock of the card is dma.beat_ns, the time of a beat")]
+    RtlBeats {
+        /// The target.
+        target: String,
+        /// Bytes of a beat of the library.
+        found: usize,
+        /// Name of the platform.
+        platform: String,
+        /// Its number of bytes, or `absent`.
+        expected: String,
+    },
+    /// A compiled card in a program that cannot end a design that does not return.
+    #[error("{target}: this interface opens no compiled cards; use the command lanemark")]
+    RtlUnwatched {
+        /// The target.
+        target: String,
+    },
+    /// The thread that watches a compiled card cannot start.
+    #[error("starting the thread that watches the design failed: {0}")]
+    RtlWatchdog(#[source] io::Error),
     /// A twin that is a real machine.
     #[error("twin: {twin} is a real machine; name the platform that describes the target, or its file")]
     TwinIsReal {
@@ -427,7 +458,7 @@ impl RunError {
             | RunError::NoXdma { field }
             | RunError::NotBehindVfio { field, .. } => field,
             RunError::NoRuntimeForKernels => "kernels",
-            RunError::TwinIsReal { .. } | RunError::NoTwin => "twin",
+            RunError::TwinIsReal { .. } | RunError::NoTwin | RunError::RtlWithoutTwin { .. } => "twin",
             RunError::MatrixName { .. } | RunError::MatrixFile { .. } => "matrix",
             RunError::DeviceFile(_) | RunError::NoDeviceFile { .. } | RunError::DeviceNotBehindVfio(_) => "device",
             RunError::PeerIsTarget(_) | RunError::PeerWithoutEngine => "peer",

@@ -7,6 +7,7 @@ use crate::error::RunError;
 use crate::gpu;
 use crate::open_target::{Kind, OpenTarget};
 use crate::platform::platform;
+use crate::rtl;
 use crate::runtime::{open_cl, open_sycl};
 use crate::setup::Setup;
 use crate::target::Target;
@@ -48,6 +49,7 @@ impl Target {
                 let OpenCard { machine, card, notes } = card::open_xdma(path, &setup.card, cancel)?;
                 return Ok(OpenTarget { machine, kind: Kind::Card(Box::new(card)), notes, with: Vec::new() });
             }
+            Target::Rtl(path) => return rtl::open(path, setup, cancel),
             Target::Named(name) => platform(name)?,
             Target::Platform(platform) => Platform::clone(platform),
             // Returned above.
@@ -80,7 +82,8 @@ fn open_changed(
         | Target::Cuda(_)
         | Target::Card(_)
         | Target::Nvme(_)
-        | Target::Xdma(_) => {
+        | Target::Xdma(_)
+        | Target::Rtl(_) => {
             return of.open(setup, cancel);
         }
     };

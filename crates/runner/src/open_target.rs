@@ -38,6 +38,8 @@ pub struct OpenTarget {
 pub(crate) enum Kind {
     /// A simulated platform.
     Platform(Box<Formulas>),
+    /// A compiled card on the host of this platform.
+    Compiled(Box<Platform>),
     /// A real card.
     Card(Box<Card>),
     /// A GPU behind the CUDA driver.

@@ -22,9 +22,6 @@ pub struct Request {
     pub answerer: Answerer,
     /// Answers for which every parameter of the platform, or of the twin, is changed.
     pub what_if: WhatIf,
-    /// A platform that describes the real card or runtime device among the targets. Its simulation and its formula stand
-    /// beside each answer of that target, for which nothing can be traced.
-    pub twin: Option<Target>,
     /// Options for opening the targets.
     pub setup: Setup,
     /// The command line, or another description of the record's origin.

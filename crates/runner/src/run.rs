@@ -49,7 +49,7 @@ impl Outcome {
 /// # Errors
 /// [`RunError`] if nothing was measured, because the request is invalid or its only target is absent.
 pub fn run(request: &Request, progress: &mut dyn FnMut(Event<'_>), cancel: &Cancel) -> Result<Outcome, RunError> {
-    let twin = request.twin.as_ref().map(|twin| Twin::open(twin, &request.targets, cancel)).transpose()?;
+    let twin = request.setup.twin.as_ref().map(|twin| Twin::open(twin, &request.targets, cancel)).transpose()?;
     let Prepared { targets, tasks, skipped } = prepare(request, cancel)?;
     let record = Record { skipped, ..Record::new(request.command.clone()) };
     let before = Activity::now();
@@ -359,7 +359,7 @@ impl Run<'_> {
             match &target.kind {
                 Kind::Card(card) => self.record.warnings.extend(card.changes()),
                 Kind::Gpu(gpu) => self.record.warnings.extend(gpu.changes()),
-                Kind::Platform(_) | Kind::Runtime(_) | Kind::Memory(_) => {}
+                Kind::Platform(_) | Kind::Compiled(_) | Kind::Runtime(_) | Kind::Memory(_) => {}
             }
         }
         for note in self.targets.iter().flat_map(OpenTarget::notes) {

@@ -5,6 +5,7 @@ use crate::error::RunError;
 use crate::target::Target;
 use lanemark_devices::{DeviceFile, Harmless};
 use lanemark_hw::DriveOptions;
+use lanemark_hw::dut_library::Hang;
 use lanemark_hw::linux_sysfs::{Consent, Kind, Range, System};
 use lanemark_hw::linux_vfio::{PeerRange, VfioInterface};
 use lanemark_hw::linux_xdma::CardMemory;
@@ -19,8 +20,24 @@ pub struct Setup {
     pub no_fast_forward: bool,
     /// File of precompiled kernels, for runtime devices without a compiler.
     pub kernels: Option<PathBuf>,
+    /// A platform that describes the real card or runtime device among the targets. Its simulation and its formula stand
+    /// beside each answer of that target, for which nothing can be traced. A compiled card has the host and the link of its
+    /// twin.
+    pub twin: Option<Target>,
     /// Permitted access to a card.
     pub card: CardAccess,
+    /// What ends the process if a compiled card does not return from a clock; without it, no compiled card is opened.
+    pub on_hang: Option<OnHang>,
+}
+
+/// What ends the process if the design of a compiled card does not return: its thread cannot be ended.
+#[derive(Clone, Copy, Debug)]
+pub struct OnHang(pub fn(&Hang));
+
+impl PartialEq for OnHang {
+    fn eq(&self, other: &OnHang) -> bool {
+        std::ptr::fn_addr_eq(self.0, other.0)
+    }
 }
 
 /// Permitted accesses and changes to a card.
@@ -55,11 +72,11 @@ impl CardAccess {
     }
 
     /// The name of the first option given that applies to a card by its address only; with `has_other`, to one behind another
-    /// driver too.
-    fn given(&self, has_other: bool) -> Option<&'static str> {
+    /// driver too, and with `has_compiled`, to a compiled one.
+    fn given(&self, has_other: bool, has_compiled: bool) -> Option<&'static str> {
         let given = [
             (!self.bars.is_empty(), "bar"),
-            (self.device.is_some(), "device"),
+            (self.device.is_some() && !has_compiled, "device"),
             (self.peer.is_some(), "peer"),
             (self.vfio.is_some(), "vfio"),
             (self.consent.owns_device, "i_own_this_device"),
@@ -76,7 +93,8 @@ impl CardAccess {
         let cards = count(|target| matches!(target, Target::Card(_)));
         let xdma = count(|target| matches!(target, Target::Xdma(_)));
         let has_other = count(|target| matches!(target, Target::Nvme(_) | Target::Xdma(_))) > 0;
-        match self.given(has_other) {
+        let has_compiled = count(|target| matches!(target, Target::Rtl(_))) > 0;
+        match self.given(has_other, has_compiled) {
             Some(field) if cards == 0 => Err(RunError::NoCard { field }),
             _ if self.card_memory.is_some() && xdma == 0 => Err(RunError::NoXdma { field: "card_memory" }),
             _ if cards > 1 || xdma > 1 => Err(RunError::SeveralCards),

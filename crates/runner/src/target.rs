@@ -18,6 +18,7 @@ use std::str::FromStr;
 /// assert_eq!("my-card.toml".parse::<Target>()?, Target::Named("my-card.toml".to_owned()));
 /// assert!(matches!("nvme:/dev/ng0n1".parse::<Target>()?, Target::Nvme(_)));
 /// assert!(matches!("xdma:/dev/xdma0".parse::<Target>()?, Target::Xdma(_)));
+/// assert!(matches!("rtl:./card.so".parse::<Target>()?, Target::Rtl(_)));
 /// assert!("sycl:first".parse::<Target>().is_err());
 /// # Ok::<(), lanemark_runner::RunError>(())
 /// ```
@@ -38,6 +39,8 @@ pub enum Target {
     Nvme(PathBuf),
     /// A card with AMD's XDMA core, by the common part of the paths of its files: transfers through the kernel's driver.
     Xdma(PathBuf),
+    /// A card that is compiled from its source, by the path of its library, on a simulated host.
+    Rtl(PathBuf),
     /// A simulated platform, by the name of a preset or the path of a file.
     Named(String),
     /// A simulated platform.
@@ -63,8 +66,11 @@ const NVME: &str = "nvme:";
 /// Prefix of the paths of cards with the driver `xdma`.
 const XDMA: &str = "xdma:";
 
+/// Prefix of the paths of compiled cards.
+const RTL: &str = "rtl:";
+
 impl Target {
-    /// Whether the target is a real machine or device, as opposed to a simulated platform.
+    /// Whether the target is a real machine or device or a compiled card, as opposed to a simulated platform.
     #[must_use]
     pub fn is_real(&self) -> bool {
         match self {
@@ -74,7 +80,8 @@ impl Target {
             | Target::Cuda(_)
             | Target::Card(_)
             | Target::Nvme(_)
-            | Target::Xdma(_) => true,
+            | Target::Xdma(_)
+            | Target::Rtl(_) => true,
             Target::Named(_) | Target::Platform(_) => false,
             Target::Changed { of, .. } => of.is_real(),
         }
@@ -89,6 +96,7 @@ impl Target {
             | Target::Card(_)
             | Target::Nvme(_)
             | Target::Xdma(_)
+            | Target::Rtl(_)
             | Target::Named(_)
             | Target::Platform(_) => false,
             Target::Changed { of, .. } => of.is_runtime(),
@@ -116,6 +124,8 @@ impl FromStr for Target {
             Ok(Target::Nvme(path.into()))
         } else if let Some(path) = name.strip_prefix(XDMA) {
             Ok(Target::Xdma(path.into()))
+        } else if let Some(path) = name.strip_prefix(RTL) {
+            Ok(Target::Rtl(path.into()))
         } else if let Ok(address) = name.parse() {
             Ok(Target::Card(address))
         } else {
@@ -134,6 +144,7 @@ impl fmt::Display for Target {
             Target::Card(address) => address.fmt(f),
             Target::Nvme(path) => write!(f, "{NVME}{}", path.display()),
             Target::Xdma(path) => write!(f, "{XDMA}{}", path.display()),
+            Target::Rtl(path) => write!(f, "{RTL}{}", path.display()),
             Target::Named(name) => f.write_str(name),
             Target::Platform(platform) => f.write_str(&platform.name),
             Target::Changed { of, with } => {

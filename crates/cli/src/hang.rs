@@ -1,0 +1,12 @@
+//! The end of the program when a compiled design does not return.
+
+use crate::failure::{Failure, say};
+use lanemark_hw::dut_library::Hang;
+use lanemark_hw::end_at_once;
+
+/// Reports a design that does not return, and ends the program: its thread cannot be ended.
+pub fn end_of(hang: &Hang) {
+    let failure = Failure::Check(format!("{hang}; the run ends here, and `lanemark fuzz-rtl` tests the design"));
+    say(&format!("lanemark: {failure}"));
+    end_at_once(failure.exit_code());
+}
