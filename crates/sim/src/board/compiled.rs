@@ -93,6 +93,9 @@ impl Board {
         {
             card.fail(what);
         }
+        if self.has_failed_design() {
+            return self.halt_compiled();
+        }
         let due = self.compiled.as_ref().map_or(Ticks::NEVER, |card| card.due(self.events.now));
         self.is_clocked = due != Ticks::NEVER;
         self.events.set(Port::Issue(first), due);

@@ -34,7 +34,9 @@ const RESET_CLOCKS: u32 = 4;
 /// Clocks without a beat after which an idle card is not clocked.
 const SETTLES_IN: u64 = 256;
 /// Clocks without a beat after which a card that owes or awaits something is not clocked.
-const PATIENCE: u64 = 1 << 20;
+const PATIENCE: u64 = 1 << 18;
+/// Most bytes of a TLP: header, 4 KiB of data, and a digest.
+const MOST_TLP_BYTES: usize = 16 + 4096 + 4;
 /// Clocks between two looks at the assertions of the design.
 const LOOK_EVERY: u64 = 64;
 /// Tags of reads of the card's BARs.
@@ -114,6 +116,8 @@ pub struct CompiledCard {
     /// When the last clock began.
     clocked_at: Option<Ticks>,
     is_halted: bool,
+    /// What it owed when it was halted.
+    owed: Option<String>,
     /// The first error of the design.
     failure: Option<String>,
     /// The value that the bench has loaded.
@@ -160,6 +164,7 @@ impl CompiledCard {
             clocks: 0,
             clocked_at: None,
             is_halted: false,
+            owed: None,
             failure: None,
             answer: None,
             bench_done_at: Ticks::ZERO,
@@ -220,13 +225,14 @@ impl CompiledCard {
         self.loads.clear();
         self.reads.clear();
         (self.taken, self.used, self.quiet) = (0, [0; 3], SETTLES_IN);
-        self.clocked_at = None;
+        (self.clocked_at, self.owed) = (None, None);
         (self.is_halted, self.failure, self.answer) = (false, None, None);
         self.last_taken = Milestone::NONE;
     }
 
     /// Stops the clock and forgets the TLPs to the card, up to the next [`configure`](CompiledCard::configure).
     pub(crate) fn halt(&mut self) {
+        self.owed = self.owes();
         self.is_halted = true;
         self.queue.clear();
     }
@@ -239,6 +245,15 @@ impl CompiledCard {
     /// The first error of the design.
     pub(crate) fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
+    }
+
+    /// What the host waits for, if the card does not do it.
+    pub(crate) fn owes(&self) -> Option<String> {
+        let untaken = (!self.queue.is_empty()).then(|| format!("the card does not take a TLP within {PATIENCE} clocks"));
+        let uncompleted = self.loads.values().next().map(|Load { tlp, .. }| {
+            format!("the card does not complete a read of {:#x} within {PATIENCE} clocks", tlp.address)
+        });
+        self.owed.clone().or(untaken).or(uncompleted)
     }
 
     /// Keeps an error, if it is the first one.
@@ -376,6 +391,10 @@ impl CompiledCard {
         if self.inputs.tx_ready != 0 && self.outputs.tx_bytes > 0 {
             self.quiet = 0;
             self.partial.extend_from_slice(self.outputs.beat());
+            if self.partial.len() > MOST_TLP_BYTES {
+                self.partial.clear();
+                self.fail(format!("the card sends a TLP of more than {MOST_TLP_BYTES} B"));
+            }
             if self.outputs.tx_last != 0 {
                 crossed.sent = Some(std::mem::take(&mut self.partial));
             }

@@ -330,7 +330,7 @@ impl SimulatedMachine {
         if let Some(card) = self.board.compiled_mut() {
             card.look();
         }
-        let failed = self.board.compiled().and_then(CompiledCard::failure).map(str::to_owned);
+        let failed = self.board.compiled().and_then(|card| card.failure().map(str::to_owned).or_else(|| card.owes()));
         if done.is_ok() && failed.is_none() {
             return done;
         }
@@ -338,7 +338,8 @@ impl SimulatedMachine {
         self.board.stop();
         self.board.reset(&self.platform).map_err(|error| self.unsupported("a reset", error.because))?;
         match (failed, done) {
-            (Some(_), Err(error @ MachineError::Interrupted { .. })) | (None, Err(error)) => Err(error),
+            // A request that a port has refused, for example one of the card to an unmapped address, is the cause.
+            (_, Err(error @ (MachineError::Interrupted { .. } | MachineError::Bus(_)))) | (None, Err(error)) => Err(error),
             (Some(what), _) => Err(self.broken(what)),
             (None, Ok(())) => Ok(()),
         }
