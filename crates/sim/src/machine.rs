@@ -289,6 +289,7 @@ impl SimulatedMachine {
             Work::Queue(QueueWork { request: QueueRequest::Compute(compute), .. }) => {
                 self.run_compute(plan, compute, passes)
             }
+            Work::Cores(_) if self.is_compiled() && self.transfer_of(plan).is_some() => self.run_called(plan, passes),
             Work::Cores(_) | Work::Queue(_) | Work::Exchange(_) => self.run_cores(plan, passes),
         }
     }
@@ -511,10 +512,7 @@ impl Machine for SimulatedMachine {
 
     fn supports(&self, plan: &Plan) -> Result<(), Unsupported> {
         plan.check().map_err(|impossible| impossible.on(&self.facts.name))?;
-        if self.is_compiled() {
-            self.check_compiled(&plan.work)?;
-        }
-        self.check_work(&plan.work)
+        if self.is_compiled() { self.check_compiled(&plan.work) } else { self.check_work(&plan.work) }
     }
 
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {

@@ -6,10 +6,10 @@ mod engines;
 
 use engines::{Bug, Engine};
 use lanemark_adversary::{Dut, Inputs, Outputs};
-use lanemark_devices::DeviceFile;
+use lanemark_devices::{Design, DeviceFile};
 use lanemark_machine::{
-    Access, Fence, Machine, MachineError, Partner, Pattern, Plan, Samples, Span, Step, Stream, Transfer, Verb, Width,
-    Window, Work,
+    Access, Completion, Descriptors, DmaCall, Fence, Machine, MachineError, Partner, Pattern, Plan, Samples, Share, Span,
+    Step, Stream, Transfer, Verb, Width, Window, Work,
 };
 use lanemark_platform::Platform;
 use lanemark_sim::{CompiledCard, SimulatedMachine};
@@ -119,7 +119,6 @@ impl Dut for Odd {
             Oddity::Deaf => outputs.rx_ready = 0,
             Oddity::Ones => offer(&[0xff; 8], true),
             Oddity::Babbling => offer(&[0x40, 0, 0, 1, 1, 0, 0, 0x0f], false),
-            Oddity::Asserting => {}
             Oddity::Elsewhere => {
                 if self.began_write {
                     outputs.tx_data[..8].copy_from_slice(&NOWHERE.to_be_bytes());
@@ -140,7 +139,7 @@ impl Dut for Odd {
                     self.again = std::mem::take(&mut self.sent);
                 }
             }
-            Oddity::Twice => {}
+            Oddity::Twice | Oddity::Asserting => {}
         }
     }
 
@@ -205,7 +204,7 @@ fn a_plan_that_the_engine_cannot_make_is_refused_with_the_reason() {
     assert!(machine.supports(&transfers(Verb::Load, 4096, 1, None)).is_ok());
     assert!(refused(&transfers(Verb::Load, 4097, 1, None)).contains("the engine moves 1 B to 4KiB at once"));
     assert!(refused(&transfers(Verb::Load, 64, 1, Some(2))).contains("one transfer at a time"));
-    let none = CompiledCard::new(Box::new(Engine::new(Bug::None)), Ticks::whole_ns(16), None, Default::default());
+    let none = CompiledCard::new(Box::new(Engine::new(Bug::None)), Ticks::whole_ns(16), None, Design::default());
     let bare = SimulatedMachine::of_compiled(&platform(), none).unwrap();
     assert!(bare.facts().dma.is_none());
     let because = bare.supports(&transfers(Verb::Load, 64, 1, None)).unwrap_err().to_string();
@@ -216,7 +215,7 @@ fn a_plan_that_the_engine_cannot_make_is_refused_with_the_reason() {
 fn a_platform_with_what_only_a_model_has_is_refused() {
     let fault = "no_completion@card:1".parse().unwrap();
     let platform = platform().with_fault(fault).unwrap();
-    let card = CompiledCard::new(Box::new(Engine::new(Bug::None)), Ticks::whole_ns(16), None, Default::default());
+    let card = CompiledCard::new(Box::new(Engine::new(Bug::None)), Ticks::whole_ns(16), None, Design::default());
     let error = SimulatedMachine::of_compiled(&platform, card).unwrap_err().to_string();
     assert!(error.contains("faults cannot be injected"), "{error}");
 }
@@ -275,6 +274,46 @@ fn a_write_of_the_card_to_an_unmapped_address_is_an_error_of_the_bus() {
 fn a_payload_beyond_the_setting_of_the_host_is_named() {
     let error = error(&mut machine(Engine::new(Bug::IgnoresMps)), &transfers(Verb::Store, 512, 1, None));
     assert!(error.contains("more than Max_Payload_Size"), "{error}");
+}
+
+/// Transfers that a core requests.
+fn called(verb: Verb, bytes: u64, share: Share, completion: Completion) -> Plan {
+    let Work::Engines(work) = transfers(verb, bytes, 1, None).work else { unreachable!() };
+    let (transfer, descriptors) = (*work.jobs[0].transfer(), Descriptors::Written(MemoryType::Uc));
+    Plan::new(DmaCall { transfer, channel: 0, share, descriptors, completion }, 3)
+}
+
+#[test]
+fn a_core_starts_a_transfer_by_registers_through_the_link_and_polls_until_its_end() {
+    let mut machine = machine(Engine::new(Bug::None));
+    for verb in [Verb::Load, Verb::Store] {
+        for bytes in [64, 1000] {
+            let alone = run(&mut machine, &transfers(verb, bytes, 1, (verb == Verb::Load).then_some(1))).unwrap();
+            let samples = run(&mut machine, &called(verb, bytes, Share::List, Completion::Register)).unwrap();
+            let confirmed = samples.confirmed.unwrap();
+            assert_eq!(confirmed.claimed_bytes, confirmed.confirmed_bytes, "{verb:?} of {bytes} B");
+            let (alone, called) = (alone.taken[0].delivered.as_ns() / 2.0, samples.taken[0].delivered.as_ns() / 3.0);
+            // A hop of the link and the hard block each way for the last store and the last load, and the memory of the host.
+            assert!(called > alone + 600.0, "{verb:?} of {bytes} B: {alone} ns alone, {called} ns called");
+            let traffic = samples.traffic.unwrap();
+            let requests = if verb == Verb::Load { 0 } else { bytes.div_ceil(128) };
+            assert!(traffic.write_tlps >= 3 * (6 + requests), "{traffic:?}");
+        }
+    }
+}
+
+#[test]
+fn a_call_that_registers_cannot_make_is_refused_with_the_reason() {
+    let machine = machine(Engine::new(Bug::None));
+    for (share, completion, because) in [
+        (Share::Call, Completion::Register, "a core writes the registers itself"),
+        (Share::Doorbell, Completion::Register, "the registers hold one transfer"),
+        (Share::List, Completion::Flag, "a register of the device file shows the end"),
+        (Share::List, Completion::Interrupt, "interrupts of a compiled card are not simulated"),
+    ] {
+        let refused = machine.supports(&called(Verb::Store, 64, share, completion)).unwrap_err().to_string();
+        assert!(refused.contains(because), "{refused}");
+    }
 }
 
 #[test]

@@ -190,6 +190,7 @@ impl Board {
         let skip = u32::from(packet.lower_address() % 4);
         let bytes = (packet.data_bytes() as u32).saturating_sub(skip).min(count);
         card.completed(tag, bytes);
+        card.show(tlp.address, packet.data());
         let start = tlp.address + u64::from(tlp.first_be.trailing_zeros() % 4) + u64::from(done);
         let (address, length_dw, first_be, last_be) = span(start, u64::from(bytes));
         let payload = self.payload(packet.data());

@@ -4,7 +4,9 @@
 //! checked is offered from the next clock edge on, a beat a clock. A TLP of the card is at the hard block at the edge
 //! after its last beat.
 //!
-//! A *bench* beside the card accesses its registers: its TLPs enter the same stream and cross no link.
+//! A *bench* beside the card accesses its registers: its TLPs enter the same stream and cross no link. Stores of a
+//! simulated core have bytes that identify their address; where a core writes registers, the board says which values
+//! they have ([`CompiledCard::expect`]).
 //!
 //! The clock stops while the card is idle: when nothing has crossed its streams for [`SETTLES_IN`] clocks and no
 //! request is outstanding, or for [`PATIENCE`] clocks if one is. So a design that never completes a read ends, and one
@@ -120,6 +122,10 @@ pub struct CompiledCard {
     owed: Option<String>,
     /// The first error of the design.
     failure: Option<String>,
+    /// Address, width and value of the next stores of a core to registers.
+    expected: VecDeque<(u64, u8, u64)>,
+    /// Address and value of the last load that it has completed for a core.
+    shown: Option<(u64, u64)>,
     /// The value that the bench has loaded.
     answer: Option<u64>,
     /// When it had taken the last TLP of the bench.
@@ -166,6 +172,8 @@ impl CompiledCard {
             is_halted: false,
             owed: None,
             failure: None,
+            expected: VecDeque::new(),
+            shown: None,
             answer: None,
             bench_done_at: Ticks::ZERO,
             written_bytes: 0,
@@ -223,6 +231,7 @@ impl CompiledCard {
         self.queue.clear();
         self.partial.clear();
         self.loads.clear();
+        self.expected.clear();
         self.reads.clear();
         (self.taken, self.used, self.quiet) = (0, [0; 3], SETTLES_IN);
         (self.clocked_at, self.owed) = (None, None);
@@ -329,6 +338,13 @@ impl CompiledCard {
         if tlp.payload != Slot::NONE {
             bytes.extend_from_slice(&slab.bytes(tlp.payload)[..tlp.payload_bytes() as usize]);
         }
+        if tlp.kind == TlpKind::MWr
+            && let Some((_, width, value)) = self.expected.pop_front_if(|(address, ..)| *address & !3 == tlp.address)
+        {
+            let skip = bytes.len() - tlp.payload_bytes() as usize + tlp.first_be.trailing_zeros() as usize;
+            let width = usize::from(width).min(bytes.len() - skip);
+            bytes[skip..skip + width].copy_from_slice(&value.to_le_bytes()[..width]);
+        }
         let holds = |bar: &&Bar| tlp.address.wrapping_sub(bar.start) < bar.len;
         let bar = self.bars.iter().find(holds).map_or(0, |bar| bar.number);
         self.queue.push_back(Incoming { bytes, bar, sender: Sender::Link(tlp) });
@@ -355,6 +371,16 @@ impl CompiledCard {
             bytes[start + skip..end].copy_from_slice(&value.to_le_bytes()[..usize::from(width)]);
         }
         self.queue.push_back(Incoming { bytes, bar: bar.number, sender: Sender::Bench });
+    }
+
+    /// The value of the next store of a core to this address.
+    pub(crate) fn expect(&mut self, address: u64, width: u8, value: u64) {
+        self.expected.push_back((address, width, value));
+    }
+
+    /// The value of the last load of a core, if it was of this address.
+    pub(crate) fn shown_at(&self, address: u64) -> Option<u64> {
+        self.shown.filter(|(at, _)| *at == address).map(|(_, value)| value)
     }
 
     /// Makes a clock at whose beginning, `now`, `queued` of its TLPs are in the hard block.
@@ -430,10 +456,12 @@ impl CompiledCard {
 
     /// Takes a completion of the bench's load.
     pub(crate) fn answer(&mut self, data: &[u8]) {
-        let mut value = [0; 8];
-        let len = data.len().min(8);
-        value[..len].copy_from_slice(&data[..len]);
-        self.answer = Some(u64::from_le_bytes(value));
+        self.answer = Some(first_word(data));
+    }
+
+    /// Takes the data with which the card completes a load of a core.
+    pub(crate) fn show(&mut self, address: u64, data: &[u8]) {
+        self.shown = Some((address, first_word(data)));
     }
 
     /// The outstanding load of this tag.
@@ -450,4 +478,12 @@ impl CompiledCard {
             }
         }
     }
+}
+
+/// The first 8 B of data, or as many as there are.
+fn first_word(data: &[u8]) -> u64 {
+    let mut value = [0; 8];
+    let len = data.len().min(8);
+    value[..len].copy_from_slice(&data[..len]);
+    u64::from_le_bytes(value)
 }

@@ -4,6 +4,7 @@
 //! stores the registers of the device file, and loads the one that shows the end. Its accesses cross no link. A sample
 //! begins when the card has taken the first command, as one of a simulated engine begins with its start. Between two
 //! transfers it includes the registers, unless the plan has one transfer at a time: then it is the sum of their times.
+//! Where a core requests the DMA, it accesses the same registers through the link.
 
 use super::SimulatedMachine;
 use super::flows::BytesBefore;
@@ -14,11 +15,12 @@ use crate::error::BoardError;
 use crate::host::stored_data::stored_bytes;
 use lanemark_devices::Engine;
 use lanemark_machine::{
-    Cause, Confirmed, CoreWork, DmaFacts, EngineJob, EngineWork, HostMemory, Lane, MachineError, Order, Partner, Plan,
-    Sample, Step, Task, Transfer, Unsupported, Verb, Work,
+    Access, Cause, Completion, Confirmed, CoreWork, Descriptors, DmaCall, DmaFacts, EngineJob, EngineWork, HostMemory,
+    Lane, MachineError, Order, Partner, Plan, Sample, Share, Span, Step, Stream, Task, Transfer, Unsupported, Verb, Width,
+    Work,
 };
 use lanemark_platform::{Platform, RegionKind as Kind};
-use lanemark_units::{Ticks, format_size};
+use lanemark_units::{BarOffset, MemoryType, Ticks, format_size};
 
 /// Largest part of a BAR that is loaded to compare it with what was stored.
 const MOST_COMPARED: u64 = 64 << 10;
@@ -30,6 +32,26 @@ struct Job {
     /// Bus address in host memory.
     at: u64,
     bytes: u64,
+}
+
+impl Job {
+    /// The registers of an engine and their values, in the order of the stores; the last one starts the transfer.
+    fn registers(self, engine: &Engine) -> impl Iterator<Item = (u64, u64)> + use<> {
+        let own = engine.limits.memory_start;
+        let (source, destination, command) = match self.verb {
+            Verb::Load => (self.at, own, engine.to_device),
+            Verb::Store => (own, self.at, engine.to_host),
+        };
+        let all = [
+            (Some(engine.source), source),
+            (engine.source_high, source >> 32),
+            (Some(engine.destination), destination),
+            (engine.destination_high, destination >> 32),
+            (Some(engine.count), self.bytes),
+            (Some(engine.command), command),
+        ];
+        all.into_iter().filter_map(|(register, value)| Some((register?, value)))
+    }
 }
 
 impl SimulatedMachine {
@@ -56,7 +78,6 @@ impl SimulatedMachine {
         let page_bytes = machine.facts.dma.and_then(|dma| dma.page_bytes);
         machine.facts.dma = card.engine().map(|_| DmaFacts {
             page_bytes,
-            has_driver: false,
             ..DmaFacts::of_register_engine(platform.bytes_for_plans(), 4096)
         });
         machine.facts.runtime = None;
@@ -72,34 +93,64 @@ impl SimulatedMachine {
         self.board.compiled().and_then(CompiledCard::engine).copied()
     }
 
-    /// Checks whether a compiled card can take part in this work.
+    /// Checks whether a compiled card can do this work.
     pub(super) fn check_compiled(&self, work: &Work) -> Result<(), Unsupported> {
         match work {
             Work::Engines(engines) => self.check_compiled_job(engines),
-            Work::Cores(CoreWork { lanes, .. }) => lanes.iter().try_for_each(|Lane { task, .. }| match task {
-                Task::Steps(_) => Ok(()),
-                Task::Operation(_) | Task::DmaCall(_) => {
-                    Err(self.unsupported("DMA requested by a core", "there is no driver for a compiled card"))
-                }
-            }),
+            Work::Cores(CoreWork { lanes, before }) if work.dma_calls().next().is_some() => match lanes.as_slice() {
+                [Lane { task: Task::DmaCall(call), .. }] if before.is_empty() => self.check_compiled_call(call),
+                _ => Err(self.unsupported("DMA requested by several cores", "its engine does one transfer at a time")),
+            },
+            Work::Cores(CoreWork { lanes, .. }) if lanes.iter().any(|lane| matches!(lane.task, Task::Operation(_))) => {
+                Err(self.unsupported("this operation", "only models of cards have what it needs"))
+            }
             Work::Relay(_) | Work::Queue(_) => {
                 Err(self.unsupported("work of several cards or of kernels", "a compiled card has neither"))
             }
-            Work::Exchange(_) => Ok(()),
+            Work::Cores(_) | Work::Exchange(_) => self.check_work(work),
         }
     }
 
+    fn check_compiled_call(&self, call: &DmaCall) -> Result<(), Unsupported> {
+        let DmaCall { transfer, channel, share, descriptors, completion } = *call;
+        let refused = |what: &str, because: &str| Err(self.unsupported(what, because));
+        match (share, descriptors, completion) {
+            (Share::Call, ..) => return refused("a call of a kernel driver", "a core writes the registers itself"),
+            (Share::Doorbell, ..) => {
+                return refused("a doorbell with descriptors prepared in advance", "the registers hold one transfer");
+            }
+            (Share::List, Descriptors::Fetched | Descriptors::Written(MemoryType::Wc), _) => {
+                return refused("descriptors in host memory or in WC memory", "a transfer is described by registers");
+            }
+            (Share::List, Descriptors::Written(_), Completion::Flag) => {
+                return refused("a completion flag in host memory", "a register of the device file shows the end");
+            }
+            (Share::List, Descriptors::Written(_), Completion::Interrupt) => {
+                return refused("an interrupt", "interrupts of a compiled card are not simulated");
+            }
+            (Share::List, Descriptors::Written(_), Completion::Register) => {}
+        }
+        if channel != 0 {
+            return refused("another channel than 0", "its engine has one");
+        }
+        self.check_compiled_transfer(&transfer)
+    }
+
     fn check_compiled_job(&self, EngineWork { jobs, memory }: &EngineWork) -> Result<(), Unsupported> {
+        let [EngineJob::Transfer(transfer)] = jobs.as_slice() else {
+            return Err(self.unsupported("concurrent transfers", "its engine does one transfer at a time"));
+        };
+        if *memory != HostMemory::default() {
+            return Err(self.unsupported("this cache state or socket", "its memory was written by the host"));
+        }
+        self.check_compiled_transfer(transfer)
+    }
+
+    fn check_compiled_transfer(&self, transfer: &Transfer) -> Result<(), Unsupported> {
         let refused = |what: &str, because: String| Err(self.unsupported(what, because));
         let Some(engine) = self.engine() else {
             return refused("DMA", "no device file describes its engine: name one with a section [engine]".to_owned());
         };
-        let [EngineJob::Transfer(transfer)] = jobs.as_slice() else {
-            return refused("concurrent transfers", "its engine does one transfer at a time".to_owned());
-        };
-        if *memory != HostMemory::default() {
-            return refused("this cache state or socket", "its memory was written by the host".to_owned());
-        }
         let Transfer { partner, bytes, window, outstanding, .. } = *transfer;
         if partner != Partner::Host {
             return refused("DMA between cards", "there is one card".to_owned());
@@ -128,10 +179,14 @@ impl SimulatedMachine {
         Ok(())
     }
 
-    /// The only transfer of a plan with DMA by the compiled card.
-    fn transfer_of(&self, plan: &Plan) -> Option<Transfer> {
-        match plan.work.jobs() {
-            [EngineJob::Transfer(transfer)] if self.is_compiled() => Some(*transfer),
+    /// The transfers of a plan with DMA by the compiled card.
+    pub(super) fn transfer_of(&self, plan: &Plan) -> Option<Transfer> {
+        if !self.is_compiled() {
+            return None;
+        }
+        match (plan.work.jobs(), plan.work.lanes()) {
+            ([EngineJob::Transfer(transfer)], _) => Some(*transfer),
+            (_, [Lane { task: Task::DmaCall(call), .. }]) => Some(call.transfer),
             _ => None,
         }
     }
@@ -221,15 +276,78 @@ impl SimulatedMachine {
         Ok((Sample { issue, delivered: ended.since(start + between) }, [Ticks::ZERO; Cause::ALL.len()]))
     }
 
+    /// Runs transfers that a core requests: it stores the registers through the link, and loads the one that shows the end
+    /// until it does.
+    pub(super) fn run_called(&mut self, plan: &Plan, passes: u64) -> Result<(Sample, Waits), MachineError> {
+        let core = plan.work.lanes().first().map_or(0, |lane| lane.core);
+        let (Some(engine), Some(transfer)) = (self.engine(), self.transfer_of(plan)) else {
+            return Err(self.unsupported("DMA", "no device file describes its engine").into());
+        };
+        let Transfer { verb, bytes, count, window, .. } = transfer;
+        let before_all = BytesBefore::of(plan, &self.board);
+        let (base, first) = (self.board.mapped_at(), self.passes_done * count);
+        let total = passes.saturating_mul(count);
+        self.passes_done += passes;
+        let start = self.board.now();
+        let deadline = start + plan.timeout;
+        let width = if engine.register_bytes == 8 { Width::B8 } else { Width::B4 };
+        let register = |offset| Span {
+            at: BarOffset { bar: engine.bar, offset },
+            len: width.bytes(),
+            memory_type: MemoryType::Uc,
+        };
+        let access = |verb, offset| Step::Stream(Stream::over(verb, Access::Plain(width), register(offset)));
+        let bar = self.board.compiled().and_then(|card| card.bar(engine.bar)).map_or(0, |bar| bar.start);
+        for nth in 0..total {
+            let job = Job { verb, at: base + window.place(first + nth, bytes), bytes };
+            let mut stores = Vec::new();
+            for (offset, value) in job.registers(&engine) {
+                stores.push(access(Verb::Store, offset));
+                if let Some(card) = self.board.compiled_mut() {
+                    card.expect(bar + offset, engine.register_bytes, value);
+                }
+            }
+            self.run_steps(plan, core, stores, deadline)?;
+            loop {
+                self.run_steps(plan, core, vec![access(Verb::Load, engine.done)], deadline)?;
+                self.failure(plan, passes, &before_all)?;
+                let shown = self.board.compiled().and_then(|card| card.shown_at(bar + engine.done));
+                let value = shown.unwrap_or(!engine.done_value);
+                if value & engine.done_mask == engine.done_value {
+                    self.check_ended(&engine, value)?;
+                    break;
+                }
+            }
+        }
+        let ended = self.board.core(core as usize).stamped_at();
+        let waits = self.board.waits(core as usize);
+        self.settle(plan, deadline)?;
+        self.failure(plan, passes, &before_all)?;
+        let issue = ended.since(start);
+        Ok((Sample { issue, delivered: issue }, waits))
+    }
+
+    /// Runs steps of a core.
+    fn run_steps(&mut self, plan: &Plan, core: u32, steps: Vec<Step>, deadline: Ticks) -> Result<(), MachineError> {
+        self.board.start(&Lane { core, task: Task::Steps(steps) }, 1, 0);
+        self.await_design(plan, deadline, |board| board.core(core as usize).is_done())
+    }
+
+    /// Fails if the register that shows the end says that the transfer has failed.
+    fn check_ended(&self, engine: &Engine, value: u64) -> Result<(), MachineError> {
+        match engine.failed_mask {
+            Some(mask) if value & mask != 0 => {
+                Err(self.broken(format!("done_register is {value:#x} after a transfer: it has failed")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Makes a transfer: writes the registers and the command, waits for its bytes, and polls the register that shows its
     /// end. Returns when the card had taken the command.
     fn transfer(&mut self, plan: &Plan, job: Job, deadline: Ticks) -> Result<Ticks, MachineError> {
         let Some(engine) = self.engine() else {
             return Err(self.unsupported("DMA", "no device file describes its engine").into());
-        };
-        let (source, destination, command) = match job.verb {
-            Verb::Load => (job.at, engine.limits.memory_start, engine.to_device),
-            Verb::Store => (engine.limits.memory_start, job.at, engine.to_host),
         };
         let moved = |board: &Board| match (board.compiled(), job.verb) {
             (Some(card), Verb::Load) => card.received_bytes,
@@ -237,16 +355,7 @@ impl SimulatedMachine {
             (None, _) => 0,
         };
         let until = moved(&self.board) + job.bytes;
-        let stores = [
-            (Some(engine.source), source),
-            (engine.source_high, source >> 32),
-            (Some(engine.destination), destination),
-            (engine.destination_high, destination >> 32),
-            (Some(engine.count), job.bytes),
-            (Some(engine.command), command),
-        ];
-        for (register, value) in stores {
-            let Some(register) = register else { continue };
+        for (register, value) in job.registers(&engine) {
             self.access(&engine, register, Some(value))?;
         }
         self.await_design(plan, deadline, |board| board.compiled().is_some_and(CompiledCard::has_taken_bench))?;
@@ -256,12 +365,7 @@ impl SimulatedMachine {
         loop {
             let value = self.load(plan, engine.bar, engine.done, engine.register_bytes, deadline)?;
             if value & engine.done_mask == engine.done_value {
-                return match engine.failed_mask {
-                    Some(mask) if value & mask != 0 => {
-                        Err(self.broken(format!("done_register is {value:#x} after a transfer: it has failed")))
-                    }
-                    _ => Ok(begun),
-                };
+                return self.check_ended(&engine, value).map(|()| begun);
             }
             if self.board.has_failed() {
                 return Ok(begun);
