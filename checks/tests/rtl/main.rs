@@ -6,6 +6,7 @@ mod card;
 mod design;
 mod figures;
 mod plans;
+mod questions;
 mod sequence;
 mod three_ways;
 mod timing;
@@ -54,6 +55,11 @@ fn main() -> ExitCode {
         figures::beats_follow_the_published_rules_of_write_combining,
         figures::a_write_starts_at_any_dw_of_the_stream,
         three_ways::mutants_of_the_card_send_other_tlps,
+        questions::a_plan_takes_the_time_of_the_simulated_card_within_a_clock_a_stage,
+        questions::every_byte_is_confirmed_and_a_mutant_loses_some,
+        questions::the_card_with_ultrascale_streams_is_measured_too,
+        questions::a_compiled_card_without_what_it_needs_is_refused_with_what_to_name,
+        questions::a_design_that_does_not_return_ends_the_command,
     )
     .into();
     tests.extend(trials!(

@@ -184,8 +184,8 @@ pub struct CompletionsArgs {
 #[allow(clippy::struct_excessive_bools)] // Each is an option of its own.
 pub struct BenchArgs {
     /// Target: a built-in platform, a host and a card (xeon-spr+gpu-h100), a platform file, 'host' (memory of this machine), the PCI address of a card (0000:01:00.0), a device of a
-    /// runtime (cuda:0, opencl:0, sycl:0), a namespace of an NVMe drive (nvme:/dev/ng0n1), or a card with AMD's XDMA driver
-    /// (xdma:/dev/xdma0); repeatable [default: host and card-gen5-x16]
+    /// runtime (cuda:0, opencl:0, sycl:0), a namespace of an NVMe drive (nvme:/dev/ng0n1), a card with AMD's XDMA driver
+    /// (xdma:/dev/xdma0), or a card compiled from its source by rtl/build (rtl:card.so); repeatable [default: host and card-gen5-x16]
     #[arg(long = "on", value_name = "TARGET")]
     pub on: Vec<String>,
     /// Question by name, see 'lanemark questions'; repeatable [default: all without the mark '(not by default)' there]
@@ -221,7 +221,7 @@ pub struct BenchArgs {
     #[arg(long)]
     pub what_if: bool,
     /// Platform, or its file, that describes the real card or runtime device: each case is also simulated on it, to show
-    /// bottleneck and formula
+    /// bottleneck and formula. Required for rtl:card.so, which has the host and the link of this platform
     #[arg(long, value_name = "PLATFORM")]
     pub twin: Option<String>,
     /// Compiled device kernels for a board without a run-time compiler: the output of the vendor's compiler for 'lanemark kernels'
@@ -476,7 +476,8 @@ pub struct CardArgs {
     /// 64 B; required for xdma:/dev/xdma0
     #[arg(long, value_name = "RANGE")]
     pub card_memory: Option<CardMemory>,
-    /// Description of the card for its DMA engine: a built-in one (edu) or a device file; the card must be bound to vfio-pci
+    /// Description of the card for its DMA engine: a built-in one (edu) or a device file; the card must be bound to vfio-pci,
+    /// or be compiled (rtl:card.so)
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
     /// Range of a BAR of a second card, bound to vfio-pci, to and from which the card's engine moves data; it is overwritten:

@@ -54,7 +54,7 @@ pub enum RunError {
     },
     /// A name that is neither a built-in target nor a readable file.
     #[error(
-        "'{name}' is not a target: {}use a built-in platform ({}), a built-in host and card (xeon-spr+gpu-h100), a platform file, host, cuda:0, opencl:0, sycl:0 or the PCI address of a card (0000:01:00.0); reading it as a file failed: {source}",
+        "'{name}' is not a target: {}use a built-in platform ({}), a built-in host and card (xeon-spr+gpu-h100), a platform file, host, cuda:0, opencl:0, sycl:0, the PCI address of a card (0000:01:00.0) or a compiled card (rtl:card.so); reading it as a file failed: {source}",
         target_hint(name),
         preset_names()
     )]
@@ -125,7 +125,7 @@ pub enum RunError {
     #[error(transparent)]
     Rtl(#[from] DutError),
     /// A compiled card without a host.
-    #[error("twin: {target} needs a platform with the host and the link of the card: name it with twin; rtl/platform writes one for the card of rtl/")]
+    #[error("twin: {target} has the host and the link of a platform: name one, for example rtl/platform.toml for the card of rtl/")]
     RtlWithoutTwin {
         /// The target.
         target: String,
@@ -143,7 +143,7 @@ pub enum RunError {
         expected: String,
     },
     /// A compiled card in a program that cannot end a design that does not return.
-    #[error("{target}: this interface opens no compiled cards; use the command lanemark")]
+    #[error("{target}: this interface opens no compiled card, because a design may not return: use the command lanemark")]
     RtlUnwatched {
         /// The target.
         target: String,
