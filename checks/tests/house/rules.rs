@@ -11,12 +11,12 @@ pub const LAYERS: &[(u32, &[&str])] = &[
     (4, &["model", "sim", "hw", "bench"]),
     (3, &["config_space", "device_kernels", "coherent", "adversary"]),
     (2, &["platform", "machine", "dma", "record", "inventory", "devices", "copy_plan"]),
-    (1, &["wire", "compute", "method", "engine"]),
+    (1, &["wire", "compute", "method", "engine", "dut"]),
     (0, &["units"]),
 ];
 
 /// Crates without clocks, files and threads: they are compiled to WebAssembly.
-const PURE: &[&str] = &["units", "wire", "compute", "engine", "platform", "devices", "model", "live"];
+const PURE: &[&str] = &["units", "wire", "compute", "engine", "platform", "devices", "dut", "model", "live"];
 
 /// Crates whose results depend on their input only, to the byte.
 const DETERMINISTIC: &[&str] = &["engine", "config_space", "device_kernels", "coherent", "sim"];

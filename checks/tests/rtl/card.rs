@@ -1,6 +1,6 @@
 //! The compiled card, and a host that does what a test says: no adversary, no choices.
 
-use lanemark_adversary::{Dut, Inputs, Outputs};
+use lanemark_dut::{Dut, Inputs, Outputs};
 use lanemark_hw::dut_library::{DutLibrary, LoadedDut};
 use lanemark_wire::FlowClass;
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 //! Root complex and host memory around a device, clock by clock.
 
 use crate::completer::{Completer, HOST, Limits, Manner};
-use crate::dut::{Dut, Inputs, Outputs};
+use lanemark_dut::{Dut, Inputs, Outputs};
 use crate::finding::Finding;
 use crate::ledger::{Ledger, Scheme};
 use crate::rule::Rule;

@@ -1,7 +1,7 @@
 //! Many seeds on all cores.
 
 use crate::case::Case;
-use crate::dut::Dut;
+use lanemark_dut::Dut;
 use crate::finding::Finding;
 use crate::rule::Rule;
 use crate::shrink;

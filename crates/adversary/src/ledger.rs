@@ -1,6 +1,6 @@
 //! Credits that the partner advertises, and those that the device uses.
 
-use crate::dut::Inputs;
+use lanemark_dut::Inputs;
 use fastrand::Rng;
 use lanemark_wire::{Credits, FlowClass};
 

@@ -8,7 +8,6 @@
 //!
 //! | module | contents |
 //! | --- | --- |
-//! | `dut` | the device under test, and the signals of its C interface |
 //! | `situation` | the table of situations, and how often each was created |
 //! | `rule` | the table of rules |
 //! | `case` | a case from a seed |
@@ -30,7 +29,6 @@ mod campaign;
 mod case;
 mod case_file;
 mod completer;
-mod dut;
 mod finding;
 mod ledger;
 mod partner;
@@ -45,7 +43,6 @@ mod twist;
 pub use campaign::{Failure, Request, Summary, campaign};
 pub use case::{Case, Direction, Step};
 pub use case_file::CaseFile;
-pub use dut::{Dut, Inputs, MOST_BEAT_BYTES, Outputs};
 pub use finding::Finding;
 pub use partner::{Partner, PartnerSettings};
 pub use rule::{RULES, Rule, RuleRow};

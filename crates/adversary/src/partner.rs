@@ -3,7 +3,7 @@
 use crate::bench::{Bench, Checked, Permitted};
 use crate::case::{SIZES, illegal_situations, legal_situations};
 use crate::completer::Limits;
-use crate::dut::{Inputs, Outputs};
+use lanemark_dut::{Inputs, Outputs};
 use crate::finding::Finding;
 use crate::rule::Rule;
 use crate::situation::{Coverage, Situation};
@@ -50,7 +50,8 @@ impl Default for PartnerSettings {
 /// Root complex and host memory, one clock at a time: [`Partner::drive`], then [`Partner::sample`].
 ///
 /// ```
-/// use lanemark_adversary::{Outputs, Partner, PartnerSettings};
+/// use lanemark_adversary::{Partner, PartnerSettings};
+/// use lanemark_dut::Outputs;
 ///
 /// let mut partner = Partner::new(PartnerSettings::default())?;
 /// partner.write(0, 0xe000_0010, &[1, 0, 0, 0]);

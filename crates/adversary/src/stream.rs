@@ -1,6 +1,6 @@
 //! TLPs as beats: the sender of the partner, and the assembly of what the device sends.
 
-use crate::dut::{Inputs, Outputs};
+use lanemark_dut::{Inputs, Outputs};
 use crate::situation::Situation;
 use std::collections::VecDeque;
 

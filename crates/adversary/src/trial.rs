@@ -3,7 +3,7 @@
 use crate::bench::{Bench, Checked, Permitted};
 use crate::case::{Case, Direction, Step};
 use crate::completer::Limits;
-use crate::dut::Dut;
+use lanemark_dut::Dut;
 use crate::finding::Finding;
 use crate::rule::Rule;
 use crate::situation::{Coverage, Situation};

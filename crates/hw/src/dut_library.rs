@@ -9,7 +9,7 @@ mod watchdog;
 
 pub use watchdog::{Hang, Watchdog};
 
-use lanemark_adversary::{Dut, Inputs, MOST_BEAT_BYTES, Outputs};
+use lanemark_dut::{Dut, Inputs, MOST_BEAT_BYTES, Outputs};
 use libloading::Library;
 use std::ffi::{CStr, c_char, c_void};
 use std::path::Path;

@@ -1,7 +1,8 @@
 //! The partner of a device in a simulator of RTL, for `lanemark.cocotb`.
 
 use crate::error::{Kind, raised};
-use lanemark_adversary::{Finding, Outputs, PartnerSettings};
+use lanemark_adversary::{Finding, PartnerSettings};
+use lanemark_dut::Outputs;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 

@@ -5,7 +5,7 @@ use crate::error::RunError;
 use crate::open_target::{Kind, OpenTarget};
 use crate::setup::Setup;
 use crate::target::Target;
-use lanemark_adversary::Dut;
+use lanemark_dut::Dut;
 use lanemark_devices::Design;
 use lanemark_hw::dut_library::{DutLibrary, Watchdog};
 use lanemark_sim::{CompiledCard, SimulatedMachine};

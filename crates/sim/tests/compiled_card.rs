@@ -5,7 +5,7 @@
 mod engines;
 
 use engines::{Bug, Engine};
-use lanemark_adversary::{Dut, Inputs, Outputs};
+use lanemark_dut::{Dut, Inputs, Outputs};
 use lanemark_devices::{Design, DeviceFile};
 use lanemark_machine::{
     Access, Completion, Descriptors, DmaCall, Fence, Machine, MachineError, Partner, Pattern, Plan, Samples, Share, Span,

@@ -1,6 +1,6 @@
 //! A DMA engine in software with the registers of `rtl/card.toml`, and the same engine with one bug each.
 
-use lanemark_adversary::{Dut, Inputs, Outputs};
+use lanemark_dut::{Dut, Inputs, Outputs};
 use lanemark_wire::byte_enable::{byte_count, contiguous, lower_address};
 use lanemark_wire::{Completion, FunctionId, Header, MemoryKind, MemoryRequest, TlpKind};
 use std::collections::VecDeque;

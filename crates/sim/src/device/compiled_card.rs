@@ -15,7 +15,7 @@
 use crate::critical_path::Milestone;
 use crate::header::{Parties, ROOT_COMPLEX_ID, header_of};
 use crate::tlp::{Tlp, TlpKind};
-use lanemark_adversary::{Dut, Inputs, Outputs};
+use lanemark_dut::{Dut, Inputs, Outputs};
 use lanemark_devices::{Design, Engine};
 use lanemark_engine::{Slab, Slot};
 use lanemark_platform::Platform;

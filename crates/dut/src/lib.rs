@@ -1,4 +1,9 @@
-//! The device under test: a stream of TLPs in each direction, clock by clock.
+//! The interface of a design under test: a stream of TLPs in each direction, clock by clock.
+//!
+//! A [`Dut`] is a compiled design, or a model in software. [`Inputs`] and [`Outputs`] are the structures of the C interface
+//! in `rtl/lanemark_dut.h`.
+
+#![forbid(unsafe_code)]
 
 /// Most bytes of one beat of a stream.
 pub const MOST_BEAT_BYTES: usize = 64;
