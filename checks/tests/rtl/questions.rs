@@ -139,7 +139,10 @@ pub fn a_compiled_card_without_what_it_needs_is_refused_with_what_to_name() {
         assert!(code == Some(2) && text.contains(says), "{options}: {code:?}\n{text}");
     }
     let (code, text) = bench(folder.path(), "--on rtl:card.so --twin platform.toml");
-    assert!(code == Some(77) && text.contains("no device file describes the registers of an engine"), "{code:?}\n{text}");
+    assert!(
+        code == Some(77) && text.contains("no device file describes the registers of an engine"),
+        "{code:?}\n{text}"
+    );
 }
 
 pub fn a_design_that_does_not_return_ends_the_command() {

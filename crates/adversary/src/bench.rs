@@ -1,13 +1,13 @@
 //! Root complex and host memory around a device, clock by clock.
 
 use crate::completer::{Completer, HOST, Limits, Manner};
-use lanemark_dut::{Dut, Inputs, Outputs};
 use crate::finding::Finding;
 use crate::ledger::{Ledger, Scheme};
 use crate::rule::Rule;
 use crate::situation::{Coverage, Situation};
 use crate::stream::{Assembled, Assembler, Outgoing, Sender};
 use fastrand::Rng;
+use lanemark_dut::{Dut, Inputs, Outputs};
 use lanemark_record::Passed;
 use lanemark_wire::{
     Completion, CompletionStatus, FlowClass, FunctionId, Header, MemoryKind, MemoryRequest, WireError, byte_enable,

@@ -1,13 +1,13 @@
 //! Many seeds on all cores.
 
 use crate::case::Case;
-use lanemark_dut::Dut;
 use crate::finding::Finding;
 use crate::rule::Rule;
 use crate::shrink;
 use crate::situation::Coverage;
 use crate::target::Target;
 use crate::trial::{Outcome, run};
+use lanemark_dut::Dut;
 use lanemark_record::{Capture, Passed};
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! Credits that the partner advertises, and those that the device uses.
 
-use lanemark_dut::Inputs;
 use fastrand::Rng;
+use lanemark_dut::Inputs;
 use lanemark_wire::{Credits, FlowClass};
 
 /// When used credits are returned.

@@ -3,12 +3,12 @@
 use crate::bench::{Bench, Checked, Permitted};
 use crate::case::{SIZES, illegal_situations, legal_situations};
 use crate::completer::Limits;
-use lanemark_dut::{Inputs, Outputs};
 use crate::finding::Finding;
 use crate::rule::Rule;
 use crate::situation::{Coverage, Situation};
 use crate::target::TIMEOUT_CLOCKS;
 use fastrand::Rng;
+use lanemark_dut::{Inputs, Outputs};
 use lanemark_wire::Rcb;
 
 /// Most bytes of host memory.

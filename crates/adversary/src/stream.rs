@@ -1,7 +1,7 @@
 //! TLPs as beats: the sender of the partner, and the assembly of what the device sends.
 
-use lanemark_dut::{Inputs, Outputs};
 use crate::situation::Situation;
+use lanemark_dut::{Inputs, Outputs};
 use std::collections::VecDeque;
 
 /// Longest TLP of a device in bytes: header, 4 KiB of data and digest.

@@ -3,12 +3,12 @@
 use crate::bench::{Bench, Checked, Permitted};
 use crate::case::{Case, Direction, Step};
 use crate::completer::Limits;
-use lanemark_dut::Dut;
 use crate::finding::Finding;
 use crate::rule::Rule;
 use crate::situation::{Coverage, Situation};
 use crate::target::Target;
 use fastrand::Rng;
+use lanemark_dut::Dut;
 use lanemark_record::Passed;
 
 /// Clocks of a reset.

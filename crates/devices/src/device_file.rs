@@ -334,7 +334,8 @@ impl Rules<'_> {
         {
             self.check(low.is_none() || width == 4, values, high, "belongs to registers of 4 B");
             let is_reached = width == 8 || engine.limits.address_bits <= 32 || low.is_some();
-            let message = format!("is missing: one register of 4 B does not hold {} address bits", engine.limits.address_bits);
+            let message =
+                format!("is missing: one register of 4 B does not hold {} address bits", engine.limits.address_bits);
             self.check(is_reached, values, high, message);
         }
         let most = if width == 8 { u64::MAX } else { u64::from(u32::MAX) };

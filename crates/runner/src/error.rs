@@ -125,13 +125,17 @@ pub enum RunError {
     #[error(transparent)]
     Rtl(#[from] DutError),
     /// A compiled card without a host.
-    #[error("twin: {target} has the host and the link of a platform: name one, for example rtl/platform.toml for the card of rtl/")]
+    #[error(
+        "twin: {target} has the host and the link of a platform: name one, for example rtl/platform.toml for the card of rtl/"
+    )]
     RtlWithoutTwin {
         /// The target.
         target: String,
     },
     /// A compiled card whose clock does not follow from the platform.
-    #[error("{target}: beats of {found} B, and dma.beat_bytes of {platform} is {expected}; the clock of the card is dma.beat_ns, the time of a beat")]
+    #[error(
+        "{target}: beats of {found} B, and dma.beat_bytes of {platform} is {expected}; the clock of the card is dma.beat_ns, the time of a beat"
+    )]
     RtlBeats {
         /// The target.
         target: String,
@@ -143,7 +147,9 @@ pub enum RunError {
         expected: String,
     },
     /// A compiled card in a program that cannot end a design that does not return.
-    #[error("{target}: this interface opens no compiled card, because a design may not return: use the command lanemark")]
+    #[error(
+        "{target}: this interface opens no compiled card, because a design may not return: use the command lanemark"
+    )]
     RtlUnwatched {
         /// The target.
         target: String,

@@ -5,8 +5,8 @@ use crate::error::RunError;
 use crate::open_target::{Kind, OpenTarget};
 use crate::setup::Setup;
 use crate::target::Target;
-use lanemark_dut::Dut;
 use lanemark_devices::Design;
+use lanemark_dut::Dut;
 use lanemark_hw::dut_library::{DutLibrary, Watchdog};
 use lanemark_sim::{CompiledCard, SimulatedMachine};
 use lanemark_units::Ticks;
@@ -42,7 +42,8 @@ pub(crate) fn open(path: &Path, setup: &Setup, cancel: &Cancel) -> Result<OpenTa
         None => CompiledCard::new(Box::new(dut), period, None, Design::default()),
     };
     let mut host = platform.clone();
-    host.summary = format!("the design in {}, {} per clock; host and link of {}, simulated", path.display(), period, host.name);
+    host.summary =
+        format!("the design in {}, {} per clock; host and link of {}, simulated", path.display(), period, host.name);
     host.name.clone_from(&name);
     let machine = SimulatedMachine::of_compiled(&host, card)?.interrupted_by(cancel.flag());
     let note = match &setup.card.device {

@@ -5,11 +5,11 @@
 mod engines;
 
 use engines::{Bug, Engine};
-use lanemark_dut::{Dut, Inputs, Outputs};
 use lanemark_devices::{Design, DeviceFile};
+use lanemark_dut::{Dut, Inputs, Outputs};
 use lanemark_machine::{
-    Access, Completion, Descriptors, DmaCall, Fence, Machine, MachineError, Partner, Pattern, Plan, Samples, Share, Span,
-    Step, Stream, Transfer, Verb, Width, Window, Work,
+    Access, Completion, Descriptors, DmaCall, Fence, Machine, MachineError, Partner, Pattern, Plan, Samples, Share,
+    Span, Step, Stream, Transfer, Verb, Width, Window, Work,
 };
 use lanemark_platform::Platform;
 use lanemark_sim::{CompiledCard, SimulatedMachine};
@@ -88,7 +88,14 @@ struct Odd {
 
 impl Odd {
     fn new(oddity: Oddity) -> Odd {
-        Odd { engine: Engine::new(Bug::None), oddity, sent: Vec::new(), again: Vec::new(), began_write: false, ended: true }
+        Odd {
+            engine: Engine::new(Bug::None),
+            oddity,
+            sent: Vec::new(),
+            again: Vec::new(),
+            began_write: false,
+            ended: true,
+        }
     }
 }
 
@@ -161,7 +168,8 @@ fn stores_and_loads_reach_the_card_and_are_confirmed() {
 
 #[test]
 fn the_same_plan_takes_the_same_time_again() {
-    let plans = [stream(Verb::Load, MEMORY, 64), transfers(Verb::Load, 1000, 3, None), transfers(Verb::Store, 77, 5, None)];
+    let plans =
+        [stream(Verb::Load, MEMORY, 64), transfers(Verb::Load, 1000, 3, None), transfers(Verb::Store, 77, 5, None)];
     let times = |machine: &mut SimulatedMachine| -> Vec<Ticks> {
         plans.iter().map(|plan| run(machine, plan).unwrap().taken[0].delivered).collect()
     };

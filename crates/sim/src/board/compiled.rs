@@ -185,7 +185,10 @@ impl Board {
         }
         let count = u32::from(packet.byte_count());
         if count != total.max(1) - done {
-            return Err(format!("the card completes a read of which {} B are missing with Byte Count {count}", total - done));
+            return Err(format!(
+                "the card completes a read of which {} B are missing with Byte Count {count}",
+                total - done
+            ));
         }
         let skip = u32::from(packet.lower_address() % 4);
         let bytes = (packet.data_bytes() as u32).saturating_sub(skip).min(count);

@@ -15,8 +15,8 @@
 use crate::critical_path::Milestone;
 use crate::header::{Parties, ROOT_COMPLEX_ID, header_of};
 use crate::tlp::{Tlp, TlpKind};
-use lanemark_dut::{Dut, Inputs, Outputs};
 use lanemark_devices::{Design, Engine};
+use lanemark_dut::{Dut, Inputs, Outputs};
 use lanemark_engine::{Slab, Slot};
 use lanemark_platform::Platform;
 use lanemark_units::Ticks;
@@ -143,7 +143,10 @@ pub struct CompiledCard {
 
 impl fmt::Debug for CompiledCard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CompiledCard").field("period", &self.period).field("clocks", &self.clocks).finish_non_exhaustive()
+        f.debug_struct("CompiledCard")
+            .field("period", &self.period)
+            .field("clocks", &self.clocks)
+            .finish_non_exhaustive()
     }
 }
 
@@ -207,11 +210,7 @@ impl CompiledCard {
         self.bars = platform
             .bars
             .iter()
-            .map(|bar| Bar {
-                number: bar.index.value as u8,
-                start: bar.address_bytes.value,
-                len: bar.size_bytes.value,
-            })
+            .map(|bar| Bar { number: bar.index.value as u8, start: bar.address_bytes.value, len: bar.size_bytes.value })
             .collect();
         self.buffers = dma.map_or(1, |dma| dma.send_buffers.value.max(1) as usize);
         self.inputs = Inputs {
@@ -258,7 +257,8 @@ impl CompiledCard {
 
     /// What the host waits for, if the card does not do it.
     pub(crate) fn owes(&self) -> Option<String> {
-        let untaken = (!self.queue.is_empty()).then(|| format!("the card does not take a TLP within {PATIENCE} clocks"));
+        let untaken =
+            (!self.queue.is_empty()).then(|| format!("the card does not take a TLP within {PATIENCE} clocks"));
         let uncompleted = self.loads.values().next().map(|Load { tlp, .. }| {
             format!("the card does not complete a read of {:#x} within {PATIENCE} clocks", tlp.address)
         });
@@ -324,7 +324,11 @@ impl CompiledCard {
                 let missing = self.reads.get(&tlp.tag).copied().unwrap_or(0);
                 left = missing.max(1);
                 let still = if tlp.kind == TlpKind::Cpl { 0 } else { missing.saturating_sub(tlp.enabled_bytes()) };
-                if still == 0 { self.reads.remove(&tlp.tag) } else { self.reads.insert(tlp.tag, still) };
+                if still == 0 {
+                    self.reads.remove(&tlp.tag)
+                } else {
+                    self.reads.insert(tlp.tag, still)
+                };
             }
             TlpKind::MWr => {}
             TlpKind::Msg | TlpKind::MsgD => return,

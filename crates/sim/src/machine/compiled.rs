@@ -16,8 +16,8 @@ use crate::host::stored_data::stored_bytes;
 use lanemark_devices::Engine;
 use lanemark_machine::{
     Access, Cause, Completion, Confirmed, CoreWork, Descriptors, DmaCall, DmaFacts, EngineJob, EngineWork, HostMemory,
-    Lane, MachineError, Order, Partner, Plan, Sample, Share, Span, Step, Stream, Task, Transfer, Unsupported, Verb, Width,
-    Work,
+    Lane, MachineError, Order, Partner, Plan, Sample, Share, Span, Step, Stream, Task, Transfer, Unsupported, Verb,
+    Width, Work,
 };
 use lanemark_platform::{Platform, RegionKind as Kind};
 use lanemark_units::{BarOffset, MemoryType, Ticks, format_size};
@@ -76,10 +76,9 @@ impl SimulatedMachine {
         }
         let mut machine = SimulatedMachine::new(platform)?.in_detail();
         let page_bytes = machine.facts.dma.and_then(|dma| dma.page_bytes);
-        machine.facts.dma = card.engine().map(|_| DmaFacts {
-            page_bytes,
-            ..DmaFacts::of_register_engine(platform.bytes_for_plans(), 4096)
-        });
+        machine.facts.dma = card
+            .engine()
+            .map(|_| DmaFacts { page_bytes, ..DmaFacts::of_register_engine(platform.bytes_for_plans(), 4096) });
         machine.facts.runtime = None;
         machine.board.attach(card, platform);
         Ok(machine)
@@ -236,7 +235,8 @@ impl SimulatedMachine {
         jobs: &[EngineJob],
         passes: u64,
     ) -> Result<(Sample, Waits), MachineError> {
-        let Some(Transfer { verb, bytes, count, window, outstanding, .. }) = jobs.first().map(|job| *job.transfer()) else {
+        let Some(Transfer { verb, bytes, count, window, outstanding, .. }) = jobs.first().map(|job| *job.transfer())
+        else {
             return Err(self.unsupported("an empty plan", "there is nothing to time").into());
         };
         let Some(transfer) = self.transfer_of(plan) else {
@@ -266,7 +266,9 @@ impl SimulatedMachine {
         self.failure(plan, passes, &before_all)?;
         let (moved, wanted) = (self.board.moved(&transfer).0 - moved_before, total * bytes);
         if moved != wanted {
-            return Err(self.broken(format!("{moved} B of {wanted} B came to an end, and the engine reports no failure")));
+            return Err(
+                self.broken(format!("{moved} B of {wanted} B came to an end, and the engine reports no failure"))
+            );
         }
         let issue = self.board.compiled().map_or(start, |card| card.requested_at).since(start + between);
         let (ended, milestone) = self.board.last_moved(&transfer);
@@ -443,7 +445,9 @@ impl SimulatedMachine {
         self.board.reset(&self.platform).map_err(|error| self.unsupported("a reset", error.because))?;
         match (failed, done) {
             // A request that a port has refused, for example one of the card to an unmapped address, is the cause.
-            (_, Err(error @ (MachineError::Interrupted { .. } | MachineError::Bus(_)))) | (None, Err(error)) => Err(error),
+            (_, Err(error @ (MachineError::Interrupted { .. } | MachineError::Bus(_)))) | (None, Err(error)) => {
+                Err(error)
+            }
             (Some(what), _) => Err(self.broken(what)),
             (None, Ok(())) => Ok(()),
         }
@@ -485,7 +489,8 @@ impl SimulatedMachine {
         let base = self.board.mapped_at();
         let end = self.passes_done * count;
         let (mut found, mut meant) = (vec![0; bytes as usize], vec![0; bytes as usize]);
-        let equal = |found: &[u8], meant: &[u8]| found.iter().zip(meant).filter(|(found, meant)| found == meant).count() as u64;
+        let equal =
+            |found: &[u8], meant: &[u8]| found.iter().zip(meant).filter(|(found, meant)| found == meant).count() as u64;
         if verb == Verb::Store {
             stored_bytes(0, self.written, &mut meant);
             let mut places: Vec<u64> = (end - count..end).map(|nth| window.place(nth, bytes)).collect();
