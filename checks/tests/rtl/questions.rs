@@ -24,7 +24,7 @@ fn device() -> DeviceFile {
 fn compiled(library: &DutLibrary, platform: &Platform) -> SimulatedMachine {
     let (file, dut) = (device(), library.open("a plan").unwrap());
     let period = platform.dma.as_ref().unwrap().beat_ns.value;
-    let card = CompiledCard::new(Box::new(dut), period, file.engine, file.design);
+    let card = CompiledCard::new(Box::new(dut), period, Some(&file));
     SimulatedMachine::of_compiled(platform, card).unwrap()
 }
 

@@ -5,7 +5,6 @@ use crate::error::RunError;
 use crate::open_target::{Kind, OpenTarget};
 use crate::setup::Setup;
 use crate::target::Target;
-use lanemark_devices::Design;
 use lanemark_dut::Dut;
 use lanemark_hw::dut_library::{DutLibrary, Watchdog};
 use lanemark_sim::{CompiledCard, SimulatedMachine};
@@ -37,10 +36,7 @@ pub(crate) fn open(path: &Path, setup: &Setup, cancel: &Cancel) -> Result<OpenTa
         let expected = dma.map_or_else(|| "absent".to_owned(), |dma| dma.beat_bytes.value.to_string());
         return Err(RunError::RtlBeats { target: name, found, platform: platform.name.clone(), expected });
     };
-    let card = match &setup.card.device {
-        Some(file) => CompiledCard::new(Box::new(dut), period, file.engine, file.design),
-        None => CompiledCard::new(Box::new(dut), period, None, Design::default()),
-    };
+    let card = CompiledCard::new(Box::new(dut), period, setup.card.device.as_ref());
     let mut host = platform.clone();
     host.summary =
         format!("the design in {}, {} per clock; host and link of {}, simulated", path.display(), period, host.name);

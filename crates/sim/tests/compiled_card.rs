@@ -5,7 +5,7 @@
 mod engines;
 
 use engines::{Bug, Engine};
-use lanemark_devices::{Design, DeviceFile};
+use lanemark_devices::DeviceFile;
 use lanemark_dut::{Dut, Inputs, Outputs};
 use lanemark_machine::{
     Access, Completion, Descriptors, DmaCall, Fence, Machine, MachineError, Partner, Pattern, Plan, Samples, Share,
@@ -27,7 +27,7 @@ fn platform() -> Platform {
 
 fn machine_on(platform: &Platform, dut: impl Dut + Send + 'static) -> SimulatedMachine {
     let file = DeviceFile::parse("rtl/card.toml", include_str!("../../../rtl/card.toml")).unwrap();
-    let card = CompiledCard::new(Box::new(dut), Ticks::whole_ns(16), file.engine, file.design);
+    let card = CompiledCard::new(Box::new(dut), Ticks::whole_ns(16), Some(&file));
     SimulatedMachine::of_compiled(platform, card).unwrap()
 }
 
@@ -212,7 +212,7 @@ fn a_plan_that_the_engine_cannot_make_is_refused_with_the_reason() {
     assert!(machine.supports(&transfers(Verb::Load, 4096, 1, None)).is_ok());
     assert!(refused(&transfers(Verb::Load, 4097, 1, None)).contains("the engine moves 1 B to 4KiB at once"));
     assert!(refused(&transfers(Verb::Load, 64, 1, Some(2))).contains("one transfer at a time"));
-    let none = CompiledCard::new(Box::new(Engine::new(Bug::None)), Ticks::whole_ns(16), None, Design::default());
+    let none = CompiledCard::new(Box::new(Engine::new(Bug::None)), Ticks::whole_ns(16), None);
     let bare = SimulatedMachine::of_compiled(&platform(), none).unwrap();
     assert!(bare.facts().dma.is_none());
     let because = bare.supports(&transfers(Verb::Load, 64, 1, None)).unwrap_err().to_string();
@@ -223,7 +223,7 @@ fn a_plan_that_the_engine_cannot_make_is_refused_with_the_reason() {
 fn a_platform_with_what_only_a_model_has_is_refused() {
     let fault = "no_completion@card:1".parse().unwrap();
     let platform = platform().with_fault(fault).unwrap();
-    let card = CompiledCard::new(Box::new(Engine::new(Bug::None)), Ticks::whole_ns(16), None, Design::default());
+    let card = CompiledCard::new(Box::new(Engine::new(Bug::None)), Ticks::whole_ns(16), None);
     let error = SimulatedMachine::of_compiled(&platform, card).unwrap_err().to_string();
     assert!(error.contains("faults cannot be injected"), "{error}");
 }
@@ -311,13 +311,34 @@ fn a_core_starts_a_transfer_by_registers_through_the_link_and_polls_until_its_en
 }
 
 #[test]
+fn an_interrupt_ends_a_transfer_after_its_data_and_a_missing_or_early_one_is_named() {
+    let platform = platform();
+    let times = platform.driver.as_ref().unwrap();
+    let software = times.interrupt_ns.value + times.handler_ns.value + times.wake_ns.value;
+    let mut works = machine_on(&platform, Engine::new(Bug::None));
+    for verb in [Verb::Load, Verb::Store] {
+        let interrupted = run(&mut works, &called(verb, 300, Share::List, Completion::Interrupt)).unwrap();
+        let confirmed = interrupted.confirmed.unwrap();
+        assert_eq!(confirmed.claimed_bytes, confirmed.confirmed_bytes, "{verb:?}");
+        let alone = run(&mut works, &transfers(verb, 300, 1, (verb == Verb::Load).then_some(1))).unwrap();
+        let (alone, each) = (alone.taken[0].delivered.as_ns() / 2.0, interrupted.taken[0].delivered.as_ns() / 3.0);
+        assert!(each > alone + software.as_ns(), "{verb:?}: {alone} ns alone, {each} ns");
+    }
+    let plan = called(Verb::Store, 300, Share::List, Completion::Interrupt);
+    let missing = error(&mut machine_on(&platform, Engine::new(Bug::NoInterrupt)), &plan);
+    assert!(missing.contains("the card does not send an interrupt"), "{missing}");
+    let early = error(&mut machine_on(&platform, Engine::new(Bug::InterruptFirst)), &plan);
+    assert!(early.contains("the interrupt comes before the data of its transfer"), "{early}");
+}
+
+#[test]
 fn a_call_that_registers_cannot_make_is_refused_with_the_reason() {
-    let machine = machine(Engine::new(Bug::None));
+    let machine = machine_on(&Platform { driver: None, ..platform() }, Engine::new(Bug::None));
     for (share, completion, because) in [
         (Share::Call, Completion::Register, "a core writes the registers itself"),
         (Share::Doorbell, Completion::Register, "the registers hold one transfer"),
         (Share::List, Completion::Flag, "a register of the device file shows the end"),
-        (Share::List, Completion::Interrupt, "interrupts of a compiled card are not simulated"),
+        (Share::List, Completion::Interrupt, "the platform has no section [driver]"),
     ] {
         let refused = machine.supports(&called(Verb::Store, 64, share, completion)).unwrap_err().to_string();
         assert!(refused.contains(because), "{refused}");

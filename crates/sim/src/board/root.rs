@@ -170,6 +170,10 @@ impl Board {
     /// Notifies the core that called the driver of a card's channel.
     fn tell(&mut self, notice: Notice) {
         let card = CardIndex::of_requester(notice.requester);
+        if let Some(card) = self.compiled_mut() {
+            card.interrupts_at = Some(notice.known);
+            return;
+        }
         if let Some(done) = self.endpoints.done(card, usize::from(notice.channel)) {
             self.cores.notify(&mut self.events, card, notice, done);
         }

@@ -15,10 +15,10 @@
 use crate::critical_path::Milestone;
 use crate::header::{Parties, ROOT_COMPLEX_ID, header_of};
 use crate::tlp::{Tlp, TlpKind};
-use lanemark_devices::{Design, Engine};
+use lanemark_devices::{Design, DeviceFile, Engine, Interrupt, InterruptKind};
 use lanemark_dut::{Dut, Inputs, Outputs};
 use lanemark_engine::{Slab, Slot};
-use lanemark_platform::Platform;
+use lanemark_platform::{Mailbox, Platform};
 use lanemark_units::Ticks;
 use lanemark_wire::{FlowClass, FunctionId, Header};
 use std::collections::{BTreeMap, VecDeque};
@@ -96,6 +96,7 @@ pub struct CompiledCard {
     dut: Box<dyn Dut + Send>,
     period: Ticks,
     engine: Option<Engine>,
+    interrupt: Option<Interrupt>,
     design: Design,
     inputs: Inputs,
     outputs: Outputs,
@@ -128,6 +129,8 @@ pub struct CompiledCard {
     shown: Option<(u64, u64)>,
     /// The value that the bench has loaded.
     answer: Option<u64>,
+    /// When the handler of its last interrupt begins.
+    pub(crate) interrupts_at: Option<Ticks>,
     /// When it had taken the last TLP of the bench.
     pub(crate) bench_done_at: Ticks,
     /// Payload bytes of its writes, and when it had sent its last request.
@@ -151,14 +154,15 @@ impl fmt::Debug for CompiledCard {
 }
 
 impl CompiledCard {
-    /// A card whose clock has this period; `engine` has the registers that start its transfers.
+    /// A card whose clock has this period; the device file has the registers that start its transfers.
     #[must_use]
-    pub fn new(dut: Box<dyn Dut + Send>, period: Ticks, engine: Option<Engine>, design: Design) -> CompiledCard {
+    pub fn new(dut: Box<dyn Dut + Send>, period: Ticks, file: Option<&DeviceFile>) -> CompiledCard {
         CompiledCard {
             dut,
             period: period.max(Ticks(1)),
-            engine,
-            design,
+            engine: file.and_then(|file| file.engine),
+            interrupt: file.and_then(|file| file.interrupt),
+            design: file.map_or_else(Design::default, |file| file.design),
             inputs: Inputs::default(),
             outputs: Outputs::default(),
             bars: Vec::new(),
@@ -178,6 +182,7 @@ impl CompiledCard {
             expected: VecDeque::new(),
             shown: None,
             answer: None,
+            interrupts_at: None,
             bench_done_at: Ticks::ZERO,
             written_bytes: 0,
             requested_at: Ticks::ZERO,
@@ -192,6 +197,12 @@ impl CompiledCard {
     #[must_use]
     pub fn engine(&self) -> Option<&Engine> {
         self.engine.as_ref()
+    }
+
+    /// The MSI at the end of a transfer, if its engine can send one.
+    pub(crate) fn msi(&self) -> Option<Interrupt> {
+        let is_requested = self.engine.is_some_and(|engine| engine.with_interrupt.is_some());
+        self.interrupt.filter(|interrupt| is_requested && interrupt.kind == InterruptKind::Msi)
     }
 
     /// Time of `endpoint.ingress_ns` that the design needs itself.
@@ -215,6 +226,8 @@ impl CompiledCard {
         self.buffers = dma.map_or(1, |dma| dma.send_buffers.value.max(1) as usize);
         self.inputs = Inputs {
             bus_master: 1,
+            msi_enable: u8::from(self.msi().is_some()),
+            msi_address: Mailbox::MESSAGES.start,
             requester_id: CARD_ID.0,
             mps: platform.link.mps_bytes.value as u16,
             mrrs: platform.link.mrrs_bytes.value as u16,
@@ -446,7 +459,9 @@ impl CompiledCard {
             FlowClass::Posted => {
                 self.used[0] += 1;
                 self.used[1] += u64::from(tlp.payload_bytes()).div_ceil(16);
-                self.written_bytes += u64::from(tlp.enabled_bytes());
+                if !Mailbox::MESSAGES.contains(&tlp.address) {
+                    self.written_bytes += u64::from(tlp.enabled_bytes());
+                }
             }
             FlowClass::NonPosted => {
                 self.used[2] += 1;

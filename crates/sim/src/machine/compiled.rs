@@ -13,13 +13,13 @@ use crate::board::Board;
 use crate::device::compiled_card::CompiledCard;
 use crate::error::BoardError;
 use crate::host::stored_data::stored_bytes;
-use lanemark_devices::Engine;
+use lanemark_devices::{Engine, Interrupt};
 use lanemark_machine::{
     Access, Cause, Completion, Confirmed, CoreWork, Descriptors, DmaCall, DmaFacts, EngineJob, EngineWork, HostMemory,
     Lane, MachineError, Order, Partner, Plan, Sample, Share, Span, Step, Stream, Task, Transfer, Unsupported, Verb,
     Width, Work,
 };
-use lanemark_platform::{Platform, RegionKind as Kind};
+use lanemark_platform::{Driver, Platform, RegionKind as Kind};
 use lanemark_units::{BarOffset, MemoryType, Ticks, format_size};
 
 /// Largest part of a BAR that is loaded to compare it with what was stored.
@@ -124,10 +124,17 @@ impl SimulatedMachine {
             (Share::List, Descriptors::Written(_), Completion::Flag) => {
                 return refused("a completion flag in host memory", "a register of the device file shows the end");
             }
-            (Share::List, Descriptors::Written(_), Completion::Interrupt) => {
-                return refused("an interrupt", "interrupts of a compiled card are not simulated");
+            (Share::List, Descriptors::Written(_), Completion::Interrupt)
+                if self.board.compiled().and_then(CompiledCard::msi).is_none() =>
+            {
+                let because = "the device file has no [interrupt] of the kind msi, or no engine.interrupt_command";
+                return refused("an interrupt", because);
             }
-            (Share::List, Descriptors::Written(_), Completion::Register) => {}
+            (Share::List, Descriptors::Written(_), Completion::Interrupt) if self.platform.driver.is_none() => {
+                let because = "the platform has no section [driver], which has the times of an interrupt";
+                return refused("an interrupt", because);
+            }
+            (Share::List, Descriptors::Written(_), Completion::Interrupt | Completion::Register) => {}
         }
         if channel != 0 {
             return refused("another channel than 0", "its engine has one");
@@ -264,12 +271,7 @@ impl SimulatedMachine {
         let start = start.unwrap_or(deadline);
         self.settle(plan, deadline)?;
         self.failure(plan, passes, &before_all)?;
-        let (moved, wanted) = (self.board.moved(&transfer).0 - moved_before, total * bytes);
-        if moved != wanted {
-            return Err(
-                self.broken(format!("{moved} B of {wanted} B came to an end, and the engine reports no failure"))
-            );
-        }
+        self.check_arrived(&transfer, moved_before, total)?;
         let issue = self.board.compiled().map_or(start, |card| card.requested_at).since(start + between);
         let (ended, milestone) = self.board.last_moved(&transfer);
         // The path of a sum of times would contain what is between them.
@@ -279,41 +281,41 @@ impl SimulatedMachine {
     }
 
     /// Runs transfers that a core requests: it stores the registers through the link, and loads the one that shows the end
-    /// until it does.
+    /// until it does, or waits for the interrupt.
     pub(super) fn run_called(&mut self, plan: &Plan, passes: u64) -> Result<(Sample, Waits), MachineError> {
         let core = plan.work.lanes().first().map_or(0, |lane| lane.core);
         let (Some(engine), Some(transfer)) = (self.engine(), self.transfer_of(plan)) else {
             return Err(self.unsupported("DMA", "no device file describes its engine").into());
         };
+        let by = plan.work.dma_calls().next().map_or(Completion::Register, |call| call.completion);
         let Transfer { verb, bytes, count, window, .. } = transfer;
         let before_all = BytesBefore::of(plan, &self.board);
         let (base, first) = (self.board.mapped_at(), self.passes_done * count);
         let total = passes.saturating_mul(count);
         self.passes_done += passes;
+        let moved_before = self.board.moved(&transfer).0;
         let start = self.board.now();
         let deadline = start + plan.timeout;
-        let width = if engine.register_bytes == 8 { Width::B8 } else { Width::B4 };
-        let register = |offset| Span {
-            at: BarOffset { bar: engine.bar, offset },
-            len: width.bytes(),
-            memory_type: MemoryType::Uc,
-        };
-        let access = |verb, offset| Step::Stream(Stream::over(verb, Access::Plain(width), register(offset)));
-        let bar = self.board.compiled().and_then(|card| card.bar(engine.bar)).map_or(0, |bar| bar.start);
         for nth in 0..total {
             let job = Job { verb, at: base + window.place(first + nth, bytes), bytes };
-            let mut stores = Vec::new();
-            for (offset, value) in job.registers(&engine) {
-                stores.push(access(Verb::Store, offset));
-                if let Some(card) = self.board.compiled_mut() {
-                    card.expect(bar + offset, engine.register_bytes, value);
-                }
+            let requested = if by == Completion::Interrupt { engine.with_interrupt.unwrap_or(0) } else { 0 };
+            let values = job
+                .registers(&engine)
+                .map(|(register, value)| (register, value | if register == engine.command { requested } else { 0 }));
+            let stores = self.stores(engine.bar, engine.register_bytes, values);
+            if let Some(card) = self.board.compiled_mut() {
+                card.interrupts_at = None;
             }
             self.run_steps(plan, core, stores, deadline)?;
-            loop {
-                self.run_steps(plan, core, vec![access(Verb::Load, engine.done)], deadline)?;
+            if by == Completion::Interrupt {
+                self.await_interrupt(plan, core, moved_before + (nth + 1) * bytes, deadline)?;
                 self.failure(plan, passes, &before_all)?;
-                let shown = self.board.compiled().and_then(|card| card.shown_at(bar + engine.done));
+                continue;
+            }
+            loop {
+                let at = (engine.bar, engine.done, engine.register_bytes);
+                let shown = self.load_by_core(plan, core, at, deadline)?;
+                self.failure(plan, passes, &before_all)?;
                 let value = shown.unwrap_or(!engine.done_value);
                 if value & engine.done_mask == engine.done_value {
                     self.check_ended(&engine, value)?;
@@ -322,17 +324,95 @@ impl SimulatedMachine {
             }
         }
         let ended = self.board.core(core as usize).stamped_at();
+        let ended = if by == Completion::Interrupt { self.board.now() } else { ended };
         let waits = self.board.waits(core as usize);
         self.settle(plan, deadline)?;
         self.failure(plan, passes, &before_all)?;
+        self.check_arrived(&transfer, moved_before, total)?;
         let issue = ended.since(start);
         Ok((Sample { issue, delivered: issue }, waits))
+    }
+
+    /// Fails unless all bytes of so many transfers have come to an end.
+    fn check_arrived(&self, transfer: &Transfer, before: u64, total: u64) -> Result<(), MachineError> {
+        let (moved, wanted) = (self.board.moved(transfer).0 - before, total.saturating_mul(transfer.bytes));
+        if moved == wanted {
+            return Ok(());
+        }
+        Err(self.broken(format!("{moved} B of {wanted} B came to an end, and the engine reports no failure")))
+    }
+
+    /// Waits until the handler of an interrupt has run and a thread is awake; by then, `moved` bytes have arrived.
+    fn await_interrupt(&mut self, plan: &Plan, core: u32, moved: u64, deadline: Ticks) -> Result<(), MachineError> {
+        let mut begins = None;
+        self.await_design(plan, deadline, "send an interrupt", |board| {
+            begins = board.compiled().and_then(|card| card.interrupts_at);
+            begins.is_some()
+        })?;
+        let Some(begins) = begins else { return Ok(()) };
+        let wakes = |driver: &Driver| driver.handler_ns.value + driver.wake_ns.value;
+        self.board.run_until(begins + self.platform.driver.as_ref().map_or(Ticks::ZERO, wakes));
+        let seen = self.transfer_of(plan).map(|transfer| self.board.moved(&transfer));
+        if seen.is_some_and(|(bytes, at)| bytes < moved || at > begins) {
+            return Err(self.broken("the interrupt comes before the data of its transfer"));
+        }
+        let Some(interrupt) = self.board.compiled().and_then(CompiledCard::msi) else { return Ok(()) };
+        let Some(acknowledge) = interrupt.acknowledge else { return Ok(()) };
+        self.acknowledge(plan, core, (&interrupt, acknowledge), deadline)
+    }
+
+    /// Lets a core end an interrupt: it stores the pending reasons, or that of a transfer.
+    fn acknowledge(
+        &mut self,
+        plan: &Plan,
+        core: u32,
+        (interrupt, register): (&Interrupt, u64),
+        deadline: Ticks,
+    ) -> Result<(), MachineError> {
+        let Some(engine) = self.engine() else { return Ok(()) };
+        let width = interrupt.register_bytes;
+        let mut value = interrupt.done_value;
+        if let Some(status) = interrupt.status {
+            let shown = self.load_by_core(plan, core, (engine.bar, status, width), deadline)?;
+            value = shown.unwrap_or(value);
+        }
+        let stores = self.stores(engine.bar, width, [(register, value)]);
+        self.run_steps(plan, core, stores, deadline)
+    }
+
+    /// The stores of a core to registers, whose values the card expects.
+    fn stores(&mut self, bar: u8, width: u8, values: impl IntoIterator<Item = (u64, u64)>) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for (offset, value) in values {
+            steps.push(step(Verb::Store, bar, offset, width));
+            if let Some(card) = self.board.compiled_mut()
+                && let Some(found) = card.bar(bar)
+            {
+                card.expect(found.start + offset, width, value);
+            }
+        }
+        steps
+    }
+
+    /// Loads a register by a core; returns what the card has shown.
+    fn load_by_core(
+        &mut self,
+        plan: &Plan,
+        core: u32,
+        (bar, offset, width): (u8, u64, u8),
+        deadline: Ticks,
+    ) -> Result<Option<u64>, MachineError> {
+        self.run_steps(plan, core, vec![step(Verb::Load, bar, offset, width)], deadline)?;
+        let card = self.board.compiled();
+        Ok(card.and_then(|card| card.shown_at(card.bar(bar)?.start + offset)))
     }
 
     /// Runs steps of a core.
     fn run_steps(&mut self, plan: &Plan, core: u32, steps: Vec<Step>, deadline: Ticks) -> Result<(), MachineError> {
         self.board.start(&Lane { core, task: Task::Steps(steps) }, 1, 0);
-        self.await_design(plan, deadline, |board| board.core(core as usize).is_done())
+        self.await_design(plan, deadline, "take or complete the accesses of a core", |board| {
+            board.core(core as usize).is_done()
+        })
     }
 
     /// Fails if the register that shows the end says that the transfer has failed.
@@ -360,10 +440,12 @@ impl SimulatedMachine {
         for (register, value) in job.registers(&engine) {
             self.access(&engine, register, Some(value))?;
         }
-        self.await_design(plan, deadline, |board| board.compiled().is_some_and(CompiledCard::has_taken_bench))?;
+        self.await_design(plan, deadline, "take the stores to its registers", |board| {
+            board.compiled().is_some_and(CompiledCard::has_taken_bench)
+        })?;
         let begun = self.board.compiled().map_or(Ticks::ZERO, |card| card.bench_done_at);
         // Polls share the stream of completions with the requests, so there are none before the last request.
-        self.await_design(plan, deadline, |board| moved(board) >= until)?;
+        self.await_design(plan, deadline, "move the bytes of a transfer", |board| moved(board) >= until)?;
         loop {
             let value = self.load(plan, engine.bar, engine.done, engine.register_bytes, deadline)?;
             if value & engine.done_mask == engine.done_value {
@@ -379,7 +461,7 @@ impl SimulatedMachine {
     fn load(&mut self, plan: &Plan, bar: u8, offset: u64, width: u8, deadline: Ticks) -> Result<u64, MachineError> {
         self.board.access(bar, offset, width, None).map_err(|what| self.broken(what))?;
         let mut value = None;
-        self.await_design(plan, deadline, |board| {
+        self.await_design(plan, deadline, "complete a load of a register", |board| {
             value = board.compiled_mut().and_then(CompiledCard::take_answer);
             value.is_some()
         })?;
@@ -390,11 +472,12 @@ impl SimulatedMachine {
         self.board.access(engine.bar, register, engine.register_bytes, value).map_err(|what| self.broken(what))
     }
 
-    /// Runs the board until `is_so`.
+    /// Runs the board until `is_so`; `what` says what the card has to do for it.
     fn await_design(
         &mut self,
         plan: &Plan,
         deadline: Ticks,
+        what: &str,
         mut is_so: impl FnMut(&mut Board) -> bool,
     ) -> Result<(), MachineError> {
         let mut stop = self.stop();
@@ -408,7 +491,13 @@ impl SimulatedMachine {
             return Err(MachineError::Interrupted { machine: self.facts.name.clone() });
         }
         self.check_design()?;
-        if came || self.board.has_failed() { Ok(()) } else { Err(self.timeout(plan, Some(Cause::Device))) }
+        if came || self.board.has_failed() {
+            return Ok(());
+        }
+        if self.board.is_idle() {
+            return Err(self.broken(format!("the card does not {what}")));
+        }
+        Err(self.timeout(plan, Some(Cause::Device)))
     }
 
     /// Fails if the design has.
@@ -512,4 +601,11 @@ impl SimulatedMachine {
         self.board.memory_mut().read(place, &mut found);
         Some(Confirmed { claimed_bytes: bytes, confirmed_bytes: equal(&found, &meant) })
     }
+}
+
+/// An access of a core to a register, mapped as UC.
+fn step(verb: Verb, bar: u8, offset: u64, width: u8) -> Step {
+    let span = Span { at: BarOffset { bar, offset }, len: width.into(), memory_type: MemoryType::Uc };
+    let access = Access::Plain(if width == 8 { Width::B8 } else { Width::B4 });
+    Step::Stream(Stream::over(verb, access, span))
 }
