@@ -279,6 +279,7 @@ impl SimulatedMachine {
     /// Runs `passes` iterations of the plan's work.
     fn run_passes(&mut self, plan: &Plan, passes: u64) -> Result<(Sample, Waits), MachineError> {
         self.board.quiesce();
+        self.board.align_to_clock();
         self.path.clear();
         let remote = self.platform.memory.as_ref().map_or(Ticks::ZERO, |memory| memory.remote_ns.value);
         self.board.find_memory(plan.work.memory(), remote);
@@ -377,7 +378,10 @@ impl SimulatedMachine {
         for core in &numbers {
             self.board.flush(*core);
         }
-        let ended = self.board.run_while(deadline + plan.timeout, |board| !board.is_idle());
+        let ended = self.board.run_while(deadline + plan.timeout, |board| !board.is_idle() && !stop());
+        if ended && !self.board.is_idle() {
+            return Err(MachineError::Interrupted { machine: self.facts.name.clone() });
+        }
         self.failure(plan, passes, &before)?;
         if !ended {
             return Err(self.timeout(plan, None));
@@ -457,9 +461,6 @@ impl SimulatedMachine {
 
     /// Compares the region with the bytes that the last iteration of the only stream stored.
     fn confirm(&mut self, plan: &Plan) -> Option<Confirmed> {
-        if self.is_compiled() {
-            return self.confirm_compiled(plan);
-        }
         let steps = match &plan.work {
             Work::Queue(QueueWork { request: QueueRequest::Copy(copy), .. }) => return self.confirm_moved(copy),
             Work::Queue(QueueWork { request: QueueRequest::SmallCopies(copies), .. }) => {
@@ -522,6 +523,10 @@ impl Machine for SimulatedMachine {
             self.board.stop();
         }
         self.after_compiled(done)
+    }
+
+    fn slowest_sample(&self, plan: &Plan) -> Ticks {
+        self.slowest_compiled(plan)
     }
 
     fn injected_faults(&self) -> Vec<InjectedFault> {
@@ -673,7 +678,7 @@ impl SimulatedMachine {
         samples.traffic = Some(traffic);
         samples.resources.retain(|resource| resource.busy > Ticks::ZERO);
         samples.links.retain(|link| link.tlps > Ticks::ZERO || link.dllps > Ticks::ZERO);
-        samples.confirmed = self.confirm(plan);
+        samples.confirmed = if self.is_compiled() { self.confirm_compiled(plan)? } else { self.confirm(plan) };
         samples.together = self.together.take();
         samples.steady = self.steady.take();
         Ok(())

@@ -14,10 +14,14 @@ use lanemark_machine::{
 use lanemark_platform::Platform;
 use lanemark_sim::{CompiledCard, SimulatedMachine};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Offset of the card's memory in BAR 0.
 const MEMORY: u64 = 0x4000;
 
+/// Clocks for which a slow card rests: longer than an idle card is clocked.
+const RESTS: u32 = 1000;
 /// An address above 4 GiB that is no memory.
 const NOWHERE: u64 = 0x7f_0000_1000;
 
@@ -73,6 +77,12 @@ enum Oddity {
     Asserting,
     /// Writes to an address that is no memory.
     Elsewhere,
+    /// Sends nothing for some clocks after each TLP that it receives.
+    Slow,
+    /// Completes each load with an error status.
+    Refusing,
+    /// Completes loads of 8 B with 4 B.
+    Splitting,
 }
 
 /// The engine with an oddity at its streams.
@@ -84,6 +94,8 @@ struct Odd {
     /// Whether the last beat began a write, and whether it ended a TLP.
     began_write: bool,
     ended: bool,
+    /// Clocks in which it is still slow, or the number of a beat.
+    rests: u32,
 }
 
 impl Odd {
@@ -95,6 +107,7 @@ impl Odd {
             again: Vec::new(),
             began_write: false,
             ended: true,
+            rests: 0,
         }
     }
 }
@@ -115,6 +128,13 @@ impl Dut for Odd {
         if !self.again.is_empty() {
             // A TLP is sent again before the next one.
             seen.tx_ready = 0;
+        }
+        if self.oddity == Oddity::Slow {
+            // Only its output waits; a TLP that has begun is sent whole.
+            self.rests = if inputs.rx_bytes > 0 { RESTS } else { self.rests.saturating_sub(1) };
+            if self.rests > 0 && self.ended {
+                seen.tx_ready = 0;
+            }
         }
         self.engine.clock(&seen, outputs);
         let mut offer = |bytes: &[u8], is_last: bool| {
@@ -146,6 +166,36 @@ impl Dut for Odd {
                     self.again = std::mem::take(&mut self.sent);
                 }
             }
+            Oddity::Slow => {
+                if seen.tx_ready == 0 {
+                    outputs.tx_bytes = 0;
+                } else if outputs.tx_bytes > 0 {
+                    self.ended = outputs.tx_last != 0;
+                }
+            }
+            Oddity::Refusing => {
+                if inputs.tx_ready != 0 && outputs.tx_bytes > 0 {
+                    let was_last = std::mem::replace(&mut self.ended, outputs.tx_last != 0);
+                    if was_last && outputs.tx_data[0] == 0x4a {
+                        // Cpl with Unsupported Request: no data follow.
+                        outputs.tx_data[..8].copy_from_slice(&[0x0a, 0, 0, 0, 1, 0, 0x20, 4]);
+                    } else if self.ended {
+                        outputs.tx_bytes = 4;
+                    }
+                }
+            }
+            Oddity::Splitting => {
+                if inputs.tx_ready != 0 && outputs.tx_bytes > 0 {
+                    // The third beat has the second DW.
+                    self.rests = if self.ended { 0 } else { self.rests + 1 };
+                    self.ended = outputs.tx_last != 0;
+                    match self.rests {
+                        0 => outputs.tx_data[3] = 1,
+                        1 => outputs.tx_last = 1,
+                        _ => outputs.tx_bytes = 0,
+                    }
+                }
+            }
             Oddity::Twice | Oddity::Asserting => {}
         }
     }
@@ -168,13 +218,23 @@ fn stores_and_loads_reach_the_card_and_are_confirmed() {
 
 #[test]
 fn the_same_plan_takes_the_same_time_again() {
-    let plans =
-        [stream(Verb::Load, MEMORY, 64), transfers(Verb::Load, 1000, 3, None), transfers(Verb::Store, 77, 5, None)];
+    // Six transfers to six places.
+    let again = |verb, bytes| {
+        let window = Window { offset: 3, len: 6 * bytes, pattern: Pattern::Sequential };
+        let (card, partner, count, outstanding) = (0, Partner::Host, 3, None);
+        Plan::new(Transfer { card, verb, partner, bytes, count, window, outstanding }, 2)
+    };
+    let plans = [stream(Verb::Load, MEMORY, 64), again(Verb::Load, 1000), again(Verb::Store, 77)];
     let times = |machine: &mut SimulatedMachine| -> Vec<Ticks> {
         plans.iter().map(|plan| run(machine, plan).unwrap().taken[0].delivered).collect()
     };
-    let one = times(&mut machine(Engine::new(Bug::None)));
+    let mut same = machine(Engine::new(Bug::None));
+    let one = times(&mut same);
+    assert_eq!(one, times(&mut same));
     assert_eq!(one, times(&mut machine(Engine::new(Bug::None))));
+    let mut samples = Samples::wanted(3);
+    same.run(&plans[1], &mut samples).unwrap();
+    assert!(samples.taken.iter().all(|sample| *sample == samples.taken[0]), "{:?}", samples.taken);
 }
 
 #[test]
@@ -210,22 +270,85 @@ fn a_plan_that_the_engine_cannot_make_is_refused_with_the_reason() {
     let machine = machine(Engine::new(Bug::None));
     let refused = |plan: &Plan| machine.supports(plan).unwrap_err().to_string();
     assert!(machine.supports(&transfers(Verb::Load, 4096, 1, None)).is_ok());
-    assert!(refused(&transfers(Verb::Load, 4097, 1, None)).contains("the engine moves 1 B to 4KiB at once"));
+    assert!(refused(&transfers(Verb::Load, 4097, 1, None)).contains("its engine moves 1 B to 4KiB per transfer"));
     assert!(refused(&transfers(Verb::Load, 64, 1, Some(2))).contains("one transfer at a time"));
     let none = CompiledCard::new(Box::new(Engine::new(Bug::None)), Ticks::whole_ns(16), None);
     let bare = SimulatedMachine::of_compiled(&platform(), none).unwrap();
     assert!(bare.facts().dma.is_none());
     let because = bare.supports(&transfers(Verb::Load, 64, 1, None)).unwrap_err().to_string();
-    assert!(because.contains("no device file describes its engine"), "{because}");
+    assert!(because.contains("no section [dma]") || because.contains("no device file describes"), "{because}");
 }
 
 #[test]
-fn a_platform_with_what_only_a_model_has_is_refused() {
-    let fault = "no_completion@card:1".parse().unwrap();
-    let platform = platform().with_fault(fault).unwrap();
-    let card = CompiledCard::new(Box::new(Engine::new(Bug::None)), Ticks::whole_ns(16), None);
-    let error = SimulatedMachine::of_compiled(&platform, card).unwrap_err().to_string();
-    assert!(error.contains("faults cannot be injected"), "{error}");
+fn a_platform_that_is_no_host_of_the_card_is_refused_with_what_to_change() {
+    let file = DeviceFile::parse("rtl/card.toml", include_str!("../../../rtl/card.toml")).unwrap();
+    let refused = |platform: Platform, period| {
+        let card = CompiledCard::new(Box::new(Engine::new(Bug::None)), period, Some(&file));
+        SimulatedMachine::of_compiled(&platform, card).unwrap_err().to_string()
+    };
+    let usual = Ticks::whole_ns(16);
+    let faulty = platform().with_fault("no_completion@card:1".parse().unwrap()).unwrap();
+    assert!(refused(faulty, usual).contains("no injected faults"));
+    assert!(refused(platform(), Ticks::whole_ns(200)).contains("more than endpoint.ingress_ns"));
+    let with_bar = |bytes| {
+        let mut changed = platform();
+        changed.bars[0].size_bytes.value = bytes;
+        changed
+    };
+    assert!(refused(with_bar(27), usual).contains("a register up to 0x1c in BAR 0"));
+    let card = CompiledCard::new(Box::new(Engine::new(Bug::None)), usual, Some(&file));
+    assert!(SimulatedMachine::of_compiled(&with_bar(28), card).is_ok());
+    let several = lanemark_platform::preset("rosta-virtex7").unwrap().unwrap();
+    assert!(refused(several, usual).contains("one card"));
+}
+
+#[test]
+fn a_card_may_rest_longer_than_an_idle_one_is_clocked() {
+    let mut slow = machine(Odd::new(Oddity::Slow));
+    let mut usual = machine(Engine::new(Bug::None));
+    let plans =
+        [stream(Verb::Load, MEMORY, 4), transfers(Verb::Store, 300, 1, None), transfers(Verb::Load, 300, 2, Some(1))];
+    for plan in plans {
+        let time = |machine: &mut SimulatedMachine| run(machine, &plan).unwrap().taken[0].delivered.as_ns();
+        let (slow, usual) = (time(&mut slow), time(&mut usual));
+        assert!(slow > usual + 16.0 * f64::from(RESTS), "{usual} ns, {slow} ns: {plan:?}");
+    }
+}
+
+#[test]
+fn a_card_that_is_faster_than_its_link_waits_for_its_buffers() {
+    let platform = platform();
+    let file = DeviceFile::parse("rtl/card.toml", include_str!("../../../rtl/card.toml")).unwrap();
+    let card = CompiledCard::new(Box::new(Engine::new(Bug::None)), Ticks::whole_ns(1), Some(&file));
+    let mut machine = SimulatedMachine::of_compiled(&platform, card).unwrap();
+    let samples = run(&mut machine, &transfers(Verb::Store, 4096, 3, None)).unwrap();
+    let confirmed = samples.confirmed.unwrap();
+    assert_eq!(confirmed.claimed_bytes, confirmed.confirmed_bytes);
+    // Writes of 128 B on Gen1 x1: 212 MB/s, less the first latency.
+    let rate = 6.0 * 4096.0 / samples.taken[0].delivered.as_ns();
+    assert!((0.19..0.213).contains(&rate), "{rate} GB/s");
+}
+
+#[test]
+fn a_load_that_the_card_refuses_or_splits_is_no_measurement() {
+    let load = |width, len| {
+        let span = Span { at: BarOffset { bar: 0, offset: MEMORY }, len, memory_type: MemoryType::Uc };
+        Plan::new(vec![Step::Stream(Stream::over(Verb::Load, Access::Plain(width), span))], 1)
+    };
+    let refused = run(&mut machine(Odd::new(Oddity::Refusing)), &load(Width::B4, 4)).unwrap_err();
+    assert!(matches!(refused, MachineError::Bus(_)) && refused.to_string().contains("0xe0004000"), "{refused}");
+    let split = error(&mut machine(Odd::new(Oddity::Splitting)), &load(Width::B8, 8));
+    assert!(split.contains("the card completes a read of 2 DW with 1 DW"), "{split}");
+}
+
+#[test]
+fn an_interrupted_run_ends_between_two_transfers() {
+    let flag = Arc::new(AtomicBool::new(true));
+    let mut machine = machine(Engine::new(Bug::None)).interrupted_by(flag.clone());
+    let interrupted = run(&mut machine, &transfers(Verb::Store, 64, 1 << 20, None)).unwrap_err();
+    assert!(matches!(interrupted, MachineError::Interrupted { .. }), "{interrupted}");
+    flag.store(false, Ordering::Relaxed);
+    assert!(run(&mut machine, &transfers(Verb::Store, 64, 1, None)).is_ok(), "and works afterwards");
 }
 
 #[test]
@@ -335,9 +458,9 @@ fn an_interrupt_ends_a_transfer_after_its_data_and_a_missing_or_early_one_is_nam
 fn a_call_that_registers_cannot_make_is_refused_with_the_reason() {
     let machine = machine_on(&Platform { driver: None, ..platform() }, Engine::new(Bug::None));
     for (share, completion, because) in [
-        (Share::Call, Completion::Register, "a core writes the registers itself"),
-        (Share::Doorbell, Completion::Register, "the registers hold one transfer"),
-        (Share::List, Completion::Flag, "a register of the device file shows the end"),
+        (Share::Call, Completion::Register, "a compiled card has no kernel driver"),
+        (Share::Doorbell, Completion::Register, "no queue of descriptors"),
+        (Share::List, Completion::Flag, "writes no flag"),
         (Share::List, Completion::Interrupt, "the platform has no section [driver]"),
     ] {
         let refused = machine.supports(&called(Verb::Store, 64, share, completion)).unwrap_err().to_string();
@@ -358,5 +481,5 @@ fn work_that_needs_a_driver_or_another_card_is_refused() {
         outstanding: None,
     };
     let because = machine.supports(&Plan::new(Work::from(peer), 1)).unwrap_err().to_string();
-    assert!(because.contains("there is one card"), "{because}");
+    assert!(because.contains("card 1 is no peer of card 0"), "{because}");
 }

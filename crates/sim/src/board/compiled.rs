@@ -2,7 +2,7 @@
 
 use super::Board;
 use crate::critical_path::Place;
-use crate::device::compiled_card::{BENCH_ID, CompiledCard, Load, Sender};
+use crate::device::compiled_card::{CompiledCard, Load, Sender};
 use crate::fabric::credit::Cost;
 use crate::index::CardIndex;
 use crate::ports::{Port, endpoint_input};
@@ -11,10 +11,15 @@ use lanemark_engine::Slot;
 use lanemark_machine::Cause;
 use lanemark_platform::Platform;
 use lanemark_units::Ticks;
-use lanemark_wire::{Packet, TlpKind as WireKind};
+use lanemark_wire::{Packet, TlpKind as WireKind, byte_enable};
 
 /// Completion Status: Completer Abort.
 const COMPLETER_ABORT: u8 = 0b100;
+/// Bits of `Attr[2:0]`.
+const RELAXED: u8 = 0b010;
+const ID_BASED: u8 = 0b100;
+/// Bytes of a digest.
+const DIGEST_BYTES: usize = 4;
 
 impl Board {
     /// Puts a compiled card in place of the first card, which keeps its hard block: the latency and the buffers.
@@ -45,6 +50,15 @@ impl Board {
         card.halt();
         self.is_clocked = false;
         self.events.set(Port::Issue(CardIndex::FIRST), Ticks::NEVER);
+    }
+
+    /// Advances an idle board to the next edge of the compiled card's clock, so that equal samples take equal times.
+    pub(crate) fn align_to_clock(&mut self) {
+        if let Some(card) = &self.compiled
+            && self.events.first().is_none()
+        {
+            self.events.now = card.next_edge(self.events.now);
+        }
     }
 
     /// Whether the compiled card has failed.
@@ -106,7 +120,7 @@ impl Board {
         let first = CardIndex::FIRST;
         let Some(card) = &mut self.compiled else { return };
         let Sender::Link(tlp) = sender else {
-            card.bench_done_at = at;
+            card.registers_taken_at = at;
             return;
         };
         let milestone = self.events.path.add(tlp.milestone, at, Place::card(first), Cause::Device);
@@ -124,80 +138,109 @@ impl Board {
         self.fabric.return_credits(&mut self.events, down, Cost::of(&tlp), Cause::Device, milestone);
     }
 
-    /// Passes a TLP of the compiled card, complete at `at`, to the hard block. An error is a TLP that no link carries.
+    /// Passes a TLP of the compiled card, complete at `at`, to the hard block. An error is a TLP that no link carries, or
+    /// that the simulation cannot represent.
     fn sent_by_card(&mut self, at: Ticks, bytes: &[u8]) -> Result<(), String> {
         let packet = Packet::new(bytes).map_err(|error| format!("the card sends a malformed TLP: {error}"))?;
-        let (data, announced) = (packet.data(), packet.data_bytes());
-        let got = bytes.len() - packet.header_bytes().min(bytes.len());
+        let announced = packet.data_bytes();
+        let digest = if packet.td() { DIGEST_BYTES } else { 0 };
+        let got = bytes.len().saturating_sub(packet.prefixes().len() + packet.header_bytes() + digest);
         if got != announced {
             return Err(format!("the card sends {got} B of data, and the header of the TLP says {announced} B"));
         }
         if announced > self.slab.slot_bytes() {
             return Err(format!("the card sends {announced} B of data, more than Max_Payload_Size"));
         }
+        if packet.ep() {
+            return Err("the card sends a poisoned TLP, which the simulation does not carry".to_owned());
+        }
         match packet.kind() {
-            Some(WireKind::MRd | WireKind::MWr) => {
-                let kind = if packet.kind() == Some(WireKind::MRd) { TlpKind::MRd } else { TlpKind::MWr };
-                let tlp = Tlp {
-                    address: packet.address(),
-                    length_dw: packet.length(),
-                    first_be: packet.first_be(),
-                    last_be: packet.last_be(),
-                    requester: CardIndex::FIRST.requester(),
-                    tag: packet.tag(),
-                    ..Tlp::of(kind)
-                };
-                let payload = if kind == TlpKind::MWr { self.payload(data) } else { Slot::NONE };
-                let tlp = Tlp { payload, ..tlp };
-                if let Some(card) = &mut self.compiled {
-                    card.count(at, &tlp);
-                }
-                self.pass_up(at, tlp);
-                Ok(())
-            }
-            Some(WireKind::CplD | WireKind::Cpl) if packet.requester_id() == BENCH_ID => {
-                if let Some(card) = &mut self.compiled {
-                    match announced {
-                        0 => card.fail("the card refuses a load of a register of its device file".to_owned()),
-                        _ => card.answer(data),
-                    }
-                }
-                Ok(())
+            Some(WireKind::MRd | WireKind::MWr) => self.requested_by_card(at, &packet),
+            Some(WireKind::CplD | WireKind::Cpl) if CompiledCard::is_own(packet.tag()) => {
+                let is_refused = packet.kind() == Some(WireKind::Cpl) || packet.status() != 0;
+                let data = (!is_refused).then(|| packet.data());
+                self.compiled.as_mut().map_or(Ok(()), |card| card.complete_own(packet.tag(), data))
             }
             Some(WireKind::CplD | WireKind::Cpl) => self.completed_by_card(at, &packet),
-            kind => Err(format!("the card sends a TLP that the simulated link does not carry: {kind:?}")),
+            Some(kind) => Err(format!("the card sends {kind:?}; only MRd, MWr, Cpl and CplD are simulated")),
+            None => Err("the card sends a TLP with a reserved Fmt and Type".to_owned()),
         }
+    }
+
+    /// Passes a request of the compiled card to the hard block.
+    fn requested_by_card(&mut self, at: Ticks, packet: &Packet<&[u8]>) -> Result<(), String> {
+        let kind = if packet.kind() == Some(WireKind::MRd) { TlpKind::MRd } else { TlpKind::MWr };
+        let (first_be, last_be, length_dw) = (packet.first_be(), packet.last_be(), packet.length());
+        // From the first enabled byte to the last one without holes.
+        let is_whole = if length_dw == 1 {
+            last_be == 0 && matches!(first_be, 0 | 1 | 2 | 3 | 4 | 6 | 7 | 8 | 12 | 14 | 15)
+        } else {
+            matches!(first_be, 8 | 12 | 14 | 15) && matches!(last_be, 1 | 3 | 7 | 15)
+        };
+        if !is_whole {
+            return Err(format!(
+                "the card sends {kind:?} with byte enables {first_be:04b} and {last_be:04b}, which are not simulated"
+            ));
+        }
+        if packet.at() != 0 {
+            return Err(format!("the card sends {kind:?} with AT {:02b}, which is not simulated", packet.at()));
+        }
+        let payload = if kind == TlpKind::MWr { self.payload(packet.data()) } else { Slot::NONE };
+        let tlp = Tlp {
+            address: packet.address(),
+            length_dw,
+            first_be,
+            last_be,
+            requester: CardIndex::FIRST.requester(),
+            tag: packet.tag(),
+            payload,
+            relaxed: packet.attr() & RELAXED != 0,
+            id_based: packet.attr() & ID_BASED != 0,
+            ..Tlp::of(kind)
+        };
+        if let Some(card) = &mut self.compiled {
+            card.count(at, &tlp);
+        }
+        self.pass_up(at, tlp);
+        Ok(())
     }
 
     /// Completes a load of a core.
     fn completed_by_card(&mut self, at: Ticks, packet: &Packet<&[u8]>) -> Result<(), String> {
         let tag = packet.tag();
         let Some(card) = &mut self.compiled else { return Ok(()) };
-        let Some(Load { tlp, done }) = card.load(tag) else {
+        let Some(Load { tlp }) = card.load(tag) else {
             return Err(format!("the card completes a read with tag {tag}, which is not outstanding"));
         };
         let total = tlp.returned_bytes();
-        if packet.kind() == Some(WireKind::Cpl) {
-            card.completed(tag, total.max(1));
+        if packet.kind() == Some(WireKind::Cpl) || packet.status() != 0 {
+            card.completed(tag);
             let flaw = if packet.status() == COMPLETER_ABORT { Flaw::Abort } else { Flaw::None };
-            self.pass_up(at, Tlp { kind: TlpKind::Cpl, payload: Slot::NONE, flaw, ..tlp });
+            let refusal = Tlp { kind: TlpKind::Cpl, payload: Slot::NONE, flaw, ..tlp };
+            self.note_refused(self.fabric.up_from(CardIndex::FIRST).opposite(), &Tlp { flaw, ..tlp });
+            self.pass_up(at, refusal);
             return Ok(());
         }
-        let count = u32::from(packet.byte_count());
-        if count != total.max(1) - done {
+        let (count, lower) = (u32::from(packet.byte_count()), packet.lower_address());
+        let expected = byte_enable::lower_address(tlp.address, tlp.first_be);
+        if (count, lower) != (total.max(1), expected) {
             return Err(format!(
-                "the card completes a read of which {} B are missing with Byte Count {count}",
-                total - done
+                "the card completes a read of {total} B at {:#x} with Byte Count {count} and Lower Address {lower:#x}",
+                tlp.address
             ));
         }
-        let skip = u32::from(packet.lower_address() % 4);
-        let bytes = (packet.data_bytes() as u32).saturating_sub(skip).min(count);
-        card.completed(tag, bytes);
+        // A load of a core is within 64 B, and an endpoint may split completions at multiples of 128 B only.
+        if packet.length() != tlp.length_dw {
+            let (found, asked) = (packet.length(), tlp.length_dw);
+            return Err(format!("the card completes a read of {asked} DW with {found} DW"));
+        }
+        card.completed(tag);
         card.show(tlp.address, packet.data());
-        let start = tlp.address + u64::from(tlp.first_be.trailing_zeros() % 4) + u64::from(done);
-        let (address, length_dw, first_be, last_be) = span(start, u64::from(bytes));
+        let start = tlp.address + u64::from(tlp.first_be.trailing_zeros() % 4);
+        let (address, length_dw, first_be, last_be) = span(start, u64::from(total));
         let payload = self.payload(packet.data());
         let first_be = if total == 0 { 0 } else { first_be };
+        let length_dw = length_dw.max(1);
         self.pass_up(at, Tlp { address, length_dw, first_be, last_be, payload, kind: TlpKind::CplD, ..tlp });
         Ok(())
     }
@@ -213,21 +256,22 @@ impl Board {
         self.fabric.offer(&mut self.events, up, endpoint_input::ENGINE, at_link, Tlp { milestone, ..tlp });
     }
 
-    /// Lets the bench store to a register of the compiled card, or load one if `value` is absent.
-    pub(crate) fn access(&mut self, bar: u8, offset: u64, width: u8, value: Option<u64>) -> Result<(), String> {
-        let Some(card) = &mut self.compiled else { return Ok(()) };
-        let found = card.bar(bar).filter(|found| offset + u64::from(width) <= found.len);
-        let found = found.ok_or_else(|| format!("the platform has no BAR {bar} with an offset {offset:#x}"))?;
-        card.access(found, offset, width, value);
+    /// Lets the register port store to a register of the compiled card, or load one if `value` is absent. A BAR that the
+    /// platform lacks is ignored: [`of_compiled`](crate::SimulatedMachine::of_compiled) compares them.
+    pub(crate) fn access(&mut self, bar: u8, offset: u64, width: u8, value: Option<u64>) {
+        let Some(card) = &mut self.compiled else { return };
+        let Some(bar) = card.bar(bar) else { return };
+        card.access(bar, offset, width, value);
         self.wake();
-        Ok(())
     }
 
-    /// Keeps the clock of the compiled card running for what it does without a request.
-    pub(crate) fn keep_clocked(&mut self) {
+    /// Begins or ends a wait of a plan for the compiled card.
+    pub(crate) fn await_card(&mut self, is_awaited: bool) {
         if let Some(card) = &mut self.compiled {
-            card.wake();
+            card.set_awaited(is_awaited);
         }
-        self.wake();
+        if is_awaited {
+            self.wake();
+        }
     }
 }

@@ -129,7 +129,7 @@ impl Board {
 
     /// Puts the buffer of a transfer in the last-level cache, as left by its writer; of a write only where that
     /// affects timing.
-    pub(super) fn fill_cache(&mut self, transfer: &Transfer) {
+    pub(crate) fn fill_cache(&mut self, transfer: &Transfer) {
         if transfer.verb == Verb::Load || self.root_complex.is_held_by_lines() {
             self.memory.fill_cache(transfer);
         }

@@ -1,16 +1,16 @@
 //! A card that is compiled from its source, behind the hard block of an endpoint.
 //!
-//! The board drives the [`Dut`] clock by clock and exchanges whole TLPs with it, as bytes. A TLP that the hard block has
+//! The board clocks the [`Dut`] and exchanges whole TLPs with it, as bytes. A TLP that the hard block has
 //! checked is offered from the next clock edge on, a beat a clock. A TLP of the card is at the hard block at the edge
 //! after its last beat.
 //!
-//! A *bench* beside the card accesses its registers: its TLPs enter the same stream and cross no link. Stores of a
+//! A *register port* accesses the registers of the card beside the link: its TLPs enter the same stream. Stores of a
 //! simulated core have bytes that identify their address; where a core writes registers, the board says which values
 //! they have ([`CompiledCard::expect`]).
 //!
-//! The clock stops while the card is idle: when nothing has crossed its streams for [`SETTLES_IN`] clocks and no
-//! request is outstanding, or for [`PATIENCE`] clocks if one is. So a design that never completes a read ends, and one
-//! that waits longer without a request loses that time.
+//! An idle card is not clocked: after [`IDLE_LIMIT`] clocks in which nothing has crossed its streams, up to the next TLP.
+//! The limit is [`STALL_LIMIT`] while a request is outstanding, or while a plan waits for the card. A read that the card
+//! does not complete within it is reported.
 
 use crate::critical_path::Milestone;
 use crate::header::{Parties, ROOT_COMPLEX_ID, header_of};
@@ -26,23 +26,25 @@ use std::fmt;
 
 /// Function ID of the card: 01:00.0.
 const CARD_ID: FunctionId = FunctionId(0x0100);
-/// Function ID of the bench, which no core has: 00:1e.0.
-pub(crate) const BENCH_ID: FunctionId = FunctionId(0x00F0);
-/// Unused credits that the hard block shows: posted headers, posted data, non-posted headers. The link has its own: a
-/// TLP that lacks them waits in the hard block.
-const SHOWN_CREDITS: [u64; 3] = [64, 1024, 64];
+/// Function ID of requests to the card: the root port, 00:00.0.
+const HOST_ID: FunctionId = FunctionId(0);
+/// Unused credits that the hard block advertises to the card: posted headers, posted data, non-posted headers. A TLP
+/// without credits of the link waits in the hard block.
+const ADVERTISED_CREDITS: [u64; 3] = [64, 1024, 64];
 /// Clocks of a reset.
 const RESET_CLOCKS: u32 = 4;
 /// Clocks without a beat after which an idle card is not clocked.
-const SETTLES_IN: u64 = 256;
-/// Clocks without a beat after which a card that owes or awaits something is not clocked.
-const PATIENCE: u64 = 1 << 18;
+const IDLE_LIMIT: u64 = 256;
+/// The same while a request is outstanding or a plan waits for the card.
+const STALL_LIMIT: u64 = 1 << 18;
 /// Most bytes of a TLP: header, 4 KiB of data, and a digest.
 const MOST_TLP_BYTES: usize = 16 + 4096 + 4;
-/// Clocks between two looks at the assertions of the design.
-const LOOK_EVERY: u64 = 64;
-/// Tags of reads of the card's BARs.
-const LOAD_TAGS: u16 = 256;
+/// Clocks between two polls of the assertions of the design.
+const POLL_EVERY: u64 = 64;
+/// Tags of loads of cores; those of the register port follow.
+const LOAD_TAGS: u16 = 128;
+/// Tags of a function without 10-bit tags.
+const TAGS: u16 = 256;
 /// Tags that every function may use.
 const LEAST_TAGS: u32 = 32;
 /// Completion timeout of the card: the default range of Device Control 2, 50 us to 50 ms.
@@ -61,8 +63,8 @@ pub(crate) struct Bar {
 pub(crate) enum Sender {
     /// The link.
     Link(Tlp),
-    /// The bench.
-    Bench,
+    /// The register port.
+    Registers,
 }
 
 /// A TLP to the card.
@@ -78,8 +80,19 @@ struct Incoming {
 pub(crate) struct Load {
     /// The request.
     pub(crate) tlp: Tlp,
-    /// Completed bytes.
-    pub(crate) done: u32,
+}
+
+/// A load of the register port that the card has completed with an error status.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Refused;
+
+/// A load of the register port.
+#[derive(Clone, Copy, Debug)]
+struct OwnLoad {
+    tag: u16,
+    width: u8,
+    /// Its value, once it is completed.
+    result: Option<Result<u64, Refused>>,
 }
 
 /// What crossed the streams of the card in a clock.
@@ -98,6 +111,8 @@ pub struct CompiledCard {
     engine: Option<Engine>,
     interrupt: Option<Interrupt>,
     design: Design,
+    /// BAR and end of each register of the device file.
+    registers: Vec<(u8, u64)>,
     inputs: Inputs,
     outputs: Outputs,
     bars: Vec<Bar>,
@@ -106,7 +121,7 @@ pub struct CompiledCard {
     taken: usize,
     /// The TLP that it sends.
     partial: Vec<u8>,
-    /// Credits that it has used, as [`SHOWN_CREDITS`].
+    /// Credits that it has used, as [`ADVERTISED_CREDITS`].
     used: [u64; 3],
     /// Buffers of the hard block for its TLPs.
     buffers: usize,
@@ -119,20 +134,23 @@ pub struct CompiledCard {
     /// When the last clock began.
     clocked_at: Option<Ticks>,
     is_halted: bool,
-    /// What it owed when it was halted.
-    owed: Option<String>,
+    /// What it had not done when it was halted.
+    missing: Option<String>,
     /// The first error of the design.
     failure: Option<String>,
     /// Address, width and value of the next stores of a core to registers.
     expected: VecDeque<(u64, u8, u64)>,
     /// Address and value of the last load that it has completed for a core.
     shown: Option<(u64, u64)>,
-    /// The value that the bench has loaded.
-    answer: Option<u64>,
+    /// The last load of the register port, and the tag of the next one.
+    own_load: Option<OwnLoad>,
+    own_tag: u16,
+    /// Whether a plan waits for the card.
+    is_awaited: bool,
     /// When the handler of its last interrupt begins.
     pub(crate) interrupts_at: Option<Ticks>,
-    /// When it had taken the last TLP of the bench.
-    pub(crate) bench_done_at: Ticks,
+    /// When it had taken the last TLP of the register port.
+    pub(crate) registers_taken_at: Ticks,
     /// Payload bytes of its writes, and when it had sent its last request.
     pub(crate) written_bytes: u64,
     pub(crate) requested_at: Ticks,
@@ -163,6 +181,9 @@ impl CompiledCard {
             engine: file.and_then(|file| file.engine),
             interrupt: file.and_then(|file| file.interrupt),
             design: file.map_or_else(Design::default, |file| file.design),
+            registers: file.map_or_else(Vec::new, |file| {
+                file.registers().map(|(bar, at, width)| (bar, at + u64::from(width))).collect()
+            }),
             inputs: Inputs::default(),
             outputs: Outputs::default(),
             bars: Vec::new(),
@@ -177,13 +198,15 @@ impl CompiledCard {
             clocks: 0,
             clocked_at: None,
             is_halted: false,
-            owed: None,
+            missing: None,
             failure: None,
             expected: VecDeque::new(),
             shown: None,
-            answer: None,
+            own_load: None,
+            own_tag: LOAD_TAGS,
+            is_awaited: false,
             interrupts_at: None,
-            bench_done_at: Ticks::ZERO,
+            registers_taken_at: Ticks::ZERO,
             written_bytes: 0,
             requested_at: Ticks::ZERO,
             received_bytes: 0,
@@ -197,6 +220,11 @@ impl CompiledCard {
     #[must_use]
     pub fn engine(&self) -> Option<&Engine> {
         self.engine.as_ref()
+    }
+
+    /// BAR and end of each register of its device file.
+    pub(crate) fn registers(&self) -> &[(u8, u64)] {
+        &self.registers
     }
 
     /// The MSI at the end of a transfer, if its engine can send one.
@@ -245,15 +273,16 @@ impl CompiledCard {
         self.loads.clear();
         self.expected.clear();
         self.reads.clear();
-        (self.taken, self.used, self.quiet) = (0, [0; 3], SETTLES_IN);
-        (self.clocked_at, self.owed) = (None, None);
-        (self.is_halted, self.failure, self.answer) = (false, None, None);
+        (self.taken, self.used, self.quiet) = (0, [0; 3], IDLE_LIMIT);
+        (self.clocked_at, self.missing) = (None, None);
+        (self.is_halted, self.failure, self.own_load) = (false, None, None);
+        (self.is_awaited, self.shown) = (false, None);
         self.last_taken = Milestone::NONE;
     }
 
-    /// Stops the clock and forgets the TLPs to the card, up to the next [`configure`](CompiledCard::configure).
+    /// Stops the clock and drops the TLPs to the card, up to the next [`configure`](CompiledCard::configure).
     pub(crate) fn halt(&mut self) {
-        self.owed = self.owes();
+        self.missing = self.missing();
         self.is_halted = true;
         self.queue.clear();
     }
@@ -268,14 +297,15 @@ impl CompiledCard {
         self.failure.as_deref()
     }
 
-    /// What the host waits for, if the card does not do it.
-    pub(crate) fn owes(&self) -> Option<String> {
+    /// What the card has not done within the stall limit.
+    pub(crate) fn missing(&self) -> Option<String> {
+        let is_stalled = self.quiet >= STALL_LIMIT;
         let untaken =
-            (!self.queue.is_empty()).then(|| format!("the card does not take a TLP within {PATIENCE} clocks"));
-        let uncompleted = self.loads.values().next().map(|Load { tlp, .. }| {
-            format!("the card does not complete a read of {:#x} within {PATIENCE} clocks", tlp.address)
+            (!self.queue.is_empty()).then(|| format!("the card does not take a TLP within {STALL_LIMIT} clocks"));
+        let uncompleted = self.loads.values().next().map(|Load { tlp }| {
+            format!("the card does not complete a read of {:#x} within {STALL_LIMIT} clocks", tlp.address)
         });
-        self.owed.clone().or(untaken).or(uncompleted)
+        self.missing.clone().or(untaken.filter(|_| is_stalled)).or(uncompleted.filter(|_| is_stalled))
     }
 
     /// Keeps an error, if it is the first one.
@@ -288,14 +318,16 @@ impl CompiledCard {
         self.bars.iter().copied().find(|bar| bar.number == number)
     }
 
-    /// Whether it has taken every TLP of the bench.
-    pub(crate) fn has_taken_bench(&self) -> bool {
-        !self.queue.iter().any(|incoming| matches!(incoming.sender, Sender::Bench))
+    /// Whether it has taken every TLP of the register port.
+    pub(crate) fn has_taken_registers(&self) -> bool {
+        !self.queue.iter().any(|incoming| matches!(incoming.sender, Sender::Registers))
     }
 
-    /// The value that the bench has loaded.
-    pub(crate) const fn take_answer(&mut self) -> Option<u64> {
-        self.answer.take()
+    /// Takes the result of the last load of the register port, once it is completed.
+    pub(crate) fn take_own_load(&mut self) -> Option<Result<u64, Refused>> {
+        let result = self.own_load?.result?;
+        self.own_load = None;
+        Some(result)
     }
 
     /// When the next clock begins: the first edge at or after `now`, and after the last clock.
@@ -306,14 +338,18 @@ impl CompiledCard {
 
     /// When the next clock begins, after one at `now`.
     pub(crate) fn due(&self, now: Ticks) -> Ticks {
-        let is_owing = !self.queue.is_empty() || !self.loads.is_empty() || !self.reads.is_empty();
-        let settles_in = if is_owing || !self.partial.is_empty() { PATIENCE } else { SETTLES_IN };
-        if self.is_halted || self.quiet >= settles_in { Ticks::NEVER } else { now + self.period }
+        let is_outstanding = !self.queue.is_empty() || !self.loads.is_empty() || !self.reads.is_empty();
+        let is_busy = is_outstanding || self.is_awaited || !self.partial.is_empty();
+        let limit = if is_busy { STALL_LIMIT } else { IDLE_LIMIT };
+        if self.is_halted || self.quiet >= limit { Ticks::NEVER } else { now + self.period }
     }
 
-    /// Clocks the card for up to [`PATIENCE`] clocks without a beat: the bench waits for it.
-    pub(crate) fn wake(&mut self) {
-        self.quiet = 0;
+    /// Begins or ends a wait of a plan, in which the card is clocked up to the stall limit.
+    pub(crate) const fn set_awaited(&mut self, is_awaited: bool) {
+        self.is_awaited = is_awaited;
+        if is_awaited {
+            self.quiet = 0;
+        }
     }
 
     /// Queues a TLP of the link. Its payload may be freed afterwards.
@@ -323,18 +359,19 @@ impl CompiledCard {
         }
         self.quiet = 0;
         let (mut shown, mut left, mut completer) = (tlp, 0, CARD_ID);
-        let mut requester = FunctionId(tlp.requester);
+        let mut requester = HOST_ID;
         match tlp.kind {
             TlpKind::MRd => {
                 let Some(tag) = (0..LOAD_TAGS).find(|tag| !self.loads.contains_key(tag)) else {
                     return self.fail(format!("{LOAD_TAGS} loads are outstanding at the card"));
                 };
-                self.loads.insert(tag, Load { tlp, done: 0 });
+                self.loads.insert(tag, Load { tlp });
                 shown.tag = tag;
             }
             TlpKind::CplD | TlpKind::Cpl => {
                 (requester, completer) = (CARD_ID, ROOT_COMPLEX_ID);
                 let missing = self.reads.get(&tlp.tag).copied().unwrap_or(0);
+                // The Byte Count of a zero-length read is 1.
                 left = missing.max(1);
                 let still = if tlp.kind == TlpKind::Cpl { 0 } else { missing.saturating_sub(tlp.enabled_bytes()) };
                 if still == 0 {
@@ -367,14 +404,18 @@ impl CompiledCard {
         self.queue.push_back(Incoming { bytes, bar, sender: Sender::Link(tlp) });
     }
 
-    /// Queues an access of the bench to a register: a store of `value`, or a load.
+    /// Queues an access of the register port: a store of `value`, or a load.
     pub(crate) fn access(&mut self, bar: Bar, offset: u64, width: u8, value: Option<u64>) {
         self.quiet = 0;
-        self.answer = None;
+        let tag = self.own_tag;
+        if value.is_none() {
+            self.own_tag = if tag + 1 < TAGS { tag + 1 } else { LOAD_TAGS };
+            self.own_load = Some(OwnLoad { tag, width, result: None });
+        }
         let (address, length_dw, first_be, last_be) = crate::tlp::span(bar.start + offset, width.into());
         let kind = if value.is_some() { TlpKind::MWr } else { TlpKind::MRd };
-        let tlp = Tlp { address, length_dw, first_be, last_be, ..Tlp::of(kind) };
-        let header = header_of(&tlp, Parties { requester: BENCH_ID, completer: CARD_ID }, 0);
+        let tlp = Tlp { address, length_dw, first_be, last_be, tag, ..Tlp::of(kind) };
+        let header = header_of(&tlp, Parties { requester: HOST_ID, completer: CARD_ID }, 0);
         let mut bytes = vec![0; Header::MAX_BYTES];
         match header.emit(&mut bytes) {
             Ok(used) => bytes.truncate(used),
@@ -387,7 +428,7 @@ impl CompiledCard {
             let end = start + skip + usize::from(width);
             bytes[start + skip..end].copy_from_slice(&value.to_le_bytes()[..usize::from(width)]);
         }
-        self.queue.push_back(Incoming { bytes, bar: bar.number, sender: Sender::Bench });
+        self.queue.push_back(Incoming { bytes, bar: bar.number, sender: Sender::Registers });
     }
 
     /// The value of the next store of a core to this address.
@@ -395,15 +436,15 @@ impl CompiledCard {
         self.expected.push_back((address, width, value));
     }
 
-    /// The value of the last load of a core, if it was of this address.
-    pub(crate) fn shown_at(&self, address: u64) -> Option<u64> {
-        self.shown.filter(|(at, _)| *at == address).map(|(_, value)| value)
+    /// Takes the value of the last load of a core, if it was of this address.
+    pub(crate) fn take_shown(&mut self, address: u64) -> Option<u64> {
+        self.shown.take().filter(|(at, _)| *at == address).map(|(_, value)| value)
     }
 
     /// Makes a clock at whose beginning, `now`, `queued` of its TLPs are in the hard block.
     pub(crate) fn clock(&mut self, now: Ticks, queued: usize) -> Crossed {
         self.clocked_at = Some(now);
-        let limits: [u64; 3] = std::array::from_fn(|place| self.used[place] + SHOWN_CREDITS[place]);
+        let limits: [u64; 3] = std::array::from_fn(|place| self.used[place] + ADVERTISED_CREDITS[place]);
         self.inputs.posted_headers = limits[0] as u8;
         self.inputs.posted_data = (limits[1] & 0xfff) as u16;
         self.inputs.non_posted_headers = limits[2] as u8;
@@ -419,8 +460,8 @@ impl CompiledCard {
         self.dut.clock(&self.inputs, &mut self.outputs);
         self.clocks += 1;
         self.quiet += 1;
-        if self.clocks.is_multiple_of(LOOK_EVERY) {
-            self.look();
+        if self.clocks.is_multiple_of(POLL_EVERY) {
+            self.poll_assertions();
         }
         let mut crossed = Crossed::default();
         if self.inputs.rx_bytes > 0 && self.outputs.rx_ready != 0 {
@@ -430,6 +471,10 @@ impl CompiledCard {
                 self.taken = 0;
                 crossed.taken = self.queue.pop_front().map(|incoming| incoming.sender);
             }
+        }
+        if self.inputs.tx_ready == 0 && self.outputs.tx_bytes > 0 {
+            // It waits for the link.
+            self.quiet = 0;
         }
         if self.inputs.tx_ready != 0 && self.outputs.tx_bytes > 0 {
             self.quiet = 0;
@@ -445,8 +490,8 @@ impl CompiledCard {
         crossed
     }
 
-    /// Looks at the assertions of the design.
-    pub(crate) fn look(&mut self) {
+    /// Polls the assertions of the design.
+    pub(crate) fn poll_assertions(&mut self) {
         if let Some(what) = self.dut.failed_assertion() {
             self.fail(format!("an assertion of the design failed: {what}"));
         }
@@ -465,7 +510,7 @@ impl CompiledCard {
             }
             FlowClass::NonPosted => {
                 self.used[2] += 1;
-                if self.reads.insert(tlp.tag, tlp.returned_bytes().max(1)).is_some() {
+                if self.reads.insert(tlp.tag, tlp.returned_bytes()).is_some() {
                     self.fail(format!("the card sends a read with tag {}, which an outstanding read has", tlp.tag));
                 }
             }
@@ -473,9 +518,23 @@ impl CompiledCard {
         }
     }
 
-    /// Takes a completion of the bench's load.
-    pub(crate) fn answer(&mut self, data: &[u8]) {
-        self.answer = Some(first_word(data));
+    /// Whether a tag is that of a load of the register port.
+    pub(crate) const fn is_own(tag: u16) -> bool {
+        tag >= LOAD_TAGS
+    }
+
+    /// Takes the completion of a load of the register port; without data, the card has refused it.
+    pub(crate) fn complete_own(&mut self, tag: u16, data: Option<&[u8]>) -> Result<(), String> {
+        let awaited = self.own_load.as_mut().filter(|load| load.tag == tag && load.result.is_none());
+        let Some(load) = awaited else {
+            return Err(format!("the card completes a read with tag {tag}, which is not outstanding"));
+        };
+        load.result = Some(match data {
+            None => Err(Refused),
+            Some(data) if data.len() == usize::from(load.width) => Ok(first_word(data)),
+            Some(data) => return Err(format!("the card completes a load of {} B with {} B", load.width, data.len())),
+        });
+        Ok(())
     }
 
     /// Takes the data with which the card completes a load of a core.
@@ -488,14 +547,9 @@ impl CompiledCard {
         self.loads.get(&tag).copied()
     }
 
-    /// Adds completed bytes to a load; the last ones end it.
-    pub(crate) fn completed(&mut self, tag: u16, bytes: u32) {
-        if let Some(load) = self.loads.get_mut(&tag) {
-            load.done += bytes;
-            if load.done >= load.tlp.returned_bytes().max(1) {
-                self.loads.remove(&tag);
-            }
-        }
+    /// Ends a load.
+    pub(crate) fn completed(&mut self, tag: u16) {
+        self.loads.remove(&tag);
     }
 }
 

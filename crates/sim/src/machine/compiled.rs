@@ -1,29 +1,29 @@
 //! Plans on a board whose card is compiled from its source.
 //!
-//! Cores, caches, root complex and link are simulated as on any board. DMA is started by a bench beside the card: it
-//! stores the registers of the device file, and loads the one that shows the end. Its accesses cross no link. A sample
-//! begins when the card has taken the first command, as one of a simulated engine begins with its start. Between two
-//! transfers it includes the registers, unless the plan has one transfer at a time: then it is the sum of their times.
-//! Where a core requests the DMA, it accesses the same registers through the link.
+//! Cores, caches, root complex and link are simulated as on any board. DMA is started by the register port beside the link:
+//! it stores the registers of the device file, and loads the one that shows the end. A sample begins when the card has
+//! taken the first command, as one of a simulated engine begins with its start. Between two transfers it includes the
+//! accesses to registers, unless the plan has one transfer at a time: then it is the sum of their times. Where a core
+//! requests the DMA, it accesses the same registers through the link.
+
+mod confirmed;
+mod refused;
 
 use super::SimulatedMachine;
 use super::flows::BytesBefore;
-use super::waits::Waits;
+use super::waits::{MOST_PASSES, Waits};
 use crate::board::Board;
 use crate::device::compiled_card::CompiledCard;
 use crate::error::BoardError;
 use crate::host::stored_data::stored_bytes;
 use lanemark_devices::{Engine, Interrupt};
 use lanemark_machine::{
-    Access, Cause, Completion, Confirmed, CoreWork, Descriptors, DmaCall, DmaFacts, EngineJob, EngineWork, HostMemory,
-    Lane, MachineError, Order, Partner, Plan, Sample, Share, Span, Step, Stream, Task, Transfer, Unsupported, Verb,
-    Width, Work,
+    Access, Cause, Completion, DmaFacts, EngineJob, Lane, MachineError, Plan, Sample, Span, Step, Stream, Task,
+    Transfer, Verb, Width,
 };
-use lanemark_platform::{Driver, Platform, RegionKind as Kind};
-use lanemark_units::{BarOffset, MemoryType, Ticks, format_size};
-
-/// Largest part of a BAR that is loaded to compare it with what was stored.
-const MOST_COMPARED: u64 = 64 << 10;
+use lanemark_platform::{Driver, Platform};
+use lanemark_units::{BarOffset, MemoryType, Ticks};
+use std::sync::atomic::Ordering;
 
 /// One transfer of the engine.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +32,15 @@ struct Job {
     /// Bus address in host memory.
     at: u64,
     bytes: u64,
+}
+
+/// A core that requests transfers.
+struct Caller {
+    core: u32,
+    /// Its stalls so far.
+    waits: Waits,
+    /// Time by which the current transfer must end.
+    deadline: Ticks,
 }
 
 impl Job {
@@ -61,18 +70,11 @@ impl SimulatedMachine {
     /// the platform; what is behind the hard block is the card.
     ///
     /// # Errors
-    /// [`BoardError`], as [`Board::new`], and if the platform has several cards, faults, a runtime, or a card with more
-    /// than registers, memory and a DMA engine.
+    /// [`BoardError`], as [`Board::new`], and if the platform has what only a simulated card has, or lacks what the device
+    /// file of the card names.
     pub fn of_compiled(platform: &Platform, card: CompiledCard) -> Result<SimulatedMachine, BoardError> {
-        let because = [
-            (platform.cards() > 1, "a compiled card takes the place of the only card, and it has several"),
-            (!platform.faults.is_empty(), "faults cannot be injected into the TLPs of a compiled card"),
-            (platform.has_ats(), "a compiled card has no ATC in the simulation: set dma.ats to false"),
-            (platform.fifos.is_some(), "queues are modelled only: remove [fifos]"),
-            (platform.runtime.is_some(), "kernels are modelled only: remove [runtime]"),
-        ];
-        if let Some((_, because)) = because.into_iter().find(|(is_so, _)| *is_so) {
-            return Err(BoardError { platform: platform.name.clone(), because: because.to_owned() });
+        if let Some(because) = refused::platform(platform, &card) {
+            return Err(BoardError { platform: platform.name.clone(), because });
         }
         let mut machine = SimulatedMachine::new(platform)?.in_detail();
         let page_bytes = machine.facts.dma.and_then(|dma| dma.page_bytes);
@@ -92,99 +94,6 @@ impl SimulatedMachine {
         self.board.compiled().and_then(CompiledCard::engine).copied()
     }
 
-    /// Checks whether a compiled card can do this work.
-    pub(super) fn check_compiled(&self, work: &Work) -> Result<(), Unsupported> {
-        match work {
-            Work::Engines(engines) => self.check_compiled_job(engines),
-            Work::Cores(CoreWork { lanes, before }) if work.dma_calls().next().is_some() => match lanes.as_slice() {
-                [Lane { task: Task::DmaCall(call), .. }] if before.is_empty() => self.check_compiled_call(call),
-                _ => Err(self.unsupported("DMA requested by several cores", "its engine does one transfer at a time")),
-            },
-            Work::Cores(CoreWork { lanes, .. }) if lanes.iter().any(|lane| matches!(lane.task, Task::Operation(_))) => {
-                Err(self.unsupported("this operation", "only models of cards have what it needs"))
-            }
-            Work::Relay(_) | Work::Queue(_) => {
-                Err(self.unsupported("work of several cards or of kernels", "a compiled card has neither"))
-            }
-            Work::Cores(_) | Work::Exchange(_) => self.check_work(work),
-        }
-    }
-
-    fn check_compiled_call(&self, call: &DmaCall) -> Result<(), Unsupported> {
-        let DmaCall { transfer, channel, share, descriptors, completion } = *call;
-        let refused = |what: &str, because: &str| Err(self.unsupported(what, because));
-        match (share, descriptors, completion) {
-            (Share::Call, ..) => return refused("a call of a kernel driver", "a core writes the registers itself"),
-            (Share::Doorbell, ..) => {
-                return refused("a doorbell with descriptors prepared in advance", "the registers hold one transfer");
-            }
-            (Share::List, Descriptors::Fetched | Descriptors::Written(MemoryType::Wc), _) => {
-                return refused("descriptors in host memory or in WC memory", "a transfer is described by registers");
-            }
-            (Share::List, Descriptors::Written(_), Completion::Flag) => {
-                return refused("a completion flag in host memory", "a register of the device file shows the end");
-            }
-            (Share::List, Descriptors::Written(_), Completion::Interrupt)
-                if self.board.compiled().and_then(CompiledCard::msi).is_none() =>
-            {
-                let because = "the device file has no [interrupt] of the kind msi, or no engine.interrupt_command";
-                return refused("an interrupt", because);
-            }
-            (Share::List, Descriptors::Written(_), Completion::Interrupt) if self.platform.driver.is_none() => {
-                let because = "the platform has no section [driver], which has the times of an interrupt";
-                return refused("an interrupt", because);
-            }
-            (Share::List, Descriptors::Written(_), Completion::Interrupt | Completion::Register) => {}
-        }
-        if channel != 0 {
-            return refused("another channel than 0", "its engine has one");
-        }
-        self.check_compiled_transfer(&transfer)
-    }
-
-    fn check_compiled_job(&self, EngineWork { jobs, memory }: &EngineWork) -> Result<(), Unsupported> {
-        let [EngineJob::Transfer(transfer)] = jobs.as_slice() else {
-            return Err(self.unsupported("concurrent transfers", "its engine does one transfer at a time"));
-        };
-        if *memory != HostMemory::default() {
-            return Err(self.unsupported("this cache state or socket", "its memory was written by the host"));
-        }
-        self.check_compiled_transfer(transfer)
-    }
-
-    fn check_compiled_transfer(&self, transfer: &Transfer) -> Result<(), Unsupported> {
-        let refused = |what: &str, because: String| Err(self.unsupported(what, because));
-        let Some(engine) = self.engine() else {
-            return refused("DMA", "no device file describes its engine: name one with a section [engine]".to_owned());
-        };
-        let Transfer { partner, bytes, window, outstanding, .. } = *transfer;
-        if partner != Partner::Host {
-            return refused("DMA between cards", "there is one card".to_owned());
-        }
-        if outstanding.is_some_and(|outstanding| outstanding > 1) {
-            return refused("several outstanding transfers", "its engine does one transfer at a time".to_owned());
-        }
-        let most = engine.limits.most_bytes.min(engine.limits.memory_bytes);
-        if bytes == 0 || bytes > most {
-            let because = format!("the engine moves 1 B to {} at once", format_size(most));
-            return refused(&format!("a transfer of {}", format_size(bytes)), because);
-        }
-        let alignment = engine.limits.alignment_bytes.max(1);
-        if [bytes, window.offset, window.step(bytes)].iter().any(|at| !at.is_multiple_of(alignment)) {
-            return refused("this alignment", format!("the engine needs multiples of {alignment} B"));
-        }
-        let end = self.board.mapped_at() + window.offset + window.len.max(bytes);
-        if engine.limits.address_bits < 64 && end > 1 << engine.limits.address_bits {
-            let because = format!(
-                "its addresses have {} bits, and memory.address_bytes is {:#x}",
-                engine.limits.address_bits,
-                self.board.mapped_at()
-            );
-            return refused("this window of host memory", because);
-        }
-        Ok(())
-    }
-
     /// The transfers of a plan with DMA by the compiled card.
     pub(super) fn transfer_of(&self, plan: &Plan) -> Option<Transfer> {
         if !self.is_compiled() {
@@ -197,25 +106,41 @@ impl SimulatedMachine {
         }
     }
 
-    /// Before a sample: gives the card the bytes that it will write, by a read, and fills the window with others.
+    /// The engine of the card and the transfers of a plan.
+    fn asked_of(&self, plan: &Plan) -> Result<(Engine, Transfer), MachineError> {
+        let asked = self.engine().zip(self.transfer_of(plan));
+        asked.ok_or_else(|| self.unsupported("this DMA", "no device file describes the engine").into())
+    }
+
+    /// Before a sample: gives the card bytes by a read. Those of writes are then cleared in host memory; those of reads
+    /// differ from the bytes that will be read. They are others in each sample.
     pub(super) fn prepare_compiled(&mut self, plan: &Plan) -> Result<(), MachineError> {
         let Some(transfer) = self.transfer_of(plan) else { return Ok(()) };
         let Transfer { verb, bytes, window, .. } = transfer;
-        let seed = self.passes_done;
-        if verb == Verb::Store {
-            let place = window.place(0, bytes);
-            let mut data = vec![0; bytes as usize];
-            stored_bytes(0, seed, &mut data);
-            self.board.memory_mut().write(place, &data);
-            let at = self.board.mapped_at() + place;
-            self.transfer_once(plan, Job { verb: Verb::Load, at, bytes })?;
-            for byte in &mut data {
-                *byte = !*byte;
+        self.written += 1;
+        let place = window.place(0, bytes);
+        let mut data = vec![0; bytes as usize];
+        stored_bytes(0, self.written, &mut data);
+        self.board.memory_mut().write(place, &data);
+        let at = self.board.mapped_at() + place;
+        self.transfer_once(plan, Job { verb: Verb::Load, at, bytes })?;
+        let (from, to) = self.last_of(&transfer, plan.warmup_passes + plan.passes);
+        for nth in from..to {
+            let place = window.place(nth, bytes);
+            match verb {
+                Verb::Load => stored_bytes(self.board.mapped_at() + place, self.written, &mut data),
+                Verb::Store => data.fill(0),
             }
             self.board.memory_mut().write(place, &data);
         }
-        self.written = seed;
         Ok(())
+    }
+
+    /// Numbers of the last transfers, at most one for each place of the window, after `passes` more iterations.
+    fn last_of(&self, transfer: &Transfer, passes: u64) -> (u64, u64) {
+        let Transfer { bytes, count, window, .. } = *transfer;
+        let end = (self.passes_done.saturating_add(passes)).saturating_mul(count);
+        (end.saturating_sub(count.min(window.places(bytes))), end)
     }
 
     /// Makes a transfer that is not timed.
@@ -230,9 +155,34 @@ impl SimulatedMachine {
 
     /// Runs the board until it is idle.
     fn settle(&mut self, plan: &Plan, deadline: Ticks) -> Result<(), MachineError> {
-        let is_idle = self.board.run_while(deadline, |board| !board.is_idle() && !board.has_failed());
+        let mut stop = self.stop();
+        let mut is_over = false;
+        let is_idle = self.board.run_while(deadline, |board| {
+            is_over = stop();
+            !is_over && !board.is_idle() && !board.has_failed()
+        });
+        self.check_interrupted(is_over)?;
         self.check_design()?;
         if is_idle { Ok(()) } else { Err(self.timeout(plan, Some(Cause::Transit))) }
+    }
+
+    /// Fails if the run is over, or was interrupted.
+    fn check_interrupted(&self, is_over: bool) -> Result<(), MachineError> {
+        let is_set = self.interrupted.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
+        if is_over || is_set { Err(MachineError::Interrupted { machine: self.facts.name.clone() }) } else { Ok(()) }
+    }
+
+    /// Time by which a transfer that begins now must end: the device file says how long it may take.
+    fn deadline_of(&self, engine: &Engine, all: Ticks) -> Ticks {
+        all.min(self.board.now() + longest(engine))
+    }
+
+    /// Longest time of a sample with DMA by the compiled card; zero for other work.
+    pub(super) fn slowest_compiled(&self, plan: &Plan) -> Ticks {
+        let Ok((engine, transfer)) = self.asked_of(plan) else { return Ticks::ZERO };
+        let transfers = plan.passes.max(plan.warmup_passes).saturating_mul(transfer.count);
+        // Far below the largest time, to which others are added.
+        Ticks(longest(&engine).0.saturating_mul(transfers).min(u64::MAX >> 4))
     }
 
     /// Runs transfers one by one.
@@ -242,23 +192,20 @@ impl SimulatedMachine {
         jobs: &[EngineJob],
         passes: u64,
     ) -> Result<(Sample, Waits), MachineError> {
-        let Some(Transfer { verb, bytes, count, window, outstanding, .. }) = jobs.first().map(|job| *job.transfer())
-        else {
-            return Err(self.unsupported("an empty plan", "there is nothing to time").into());
-        };
-        let Some(transfer) = self.transfer_of(plan) else {
-            return Err(self.unsupported("this plan", "it has several transfers").into());
-        };
+        let (engine, transfer) = self.asked_of(plan)?;
+        debug_assert_eq!(jobs.len(), 1, "others are refused");
+        let Transfer { verb, bytes, count, window, outstanding, .. } = transfer;
         let before_all = BytesBefore::of(plan, &self.board);
-        let (base, first) = (self.board.mapped_at(), self.passes_done * count);
-        self.passes_done += passes;
+        let (base, first) = (self.board.mapped_at(), self.passes_done.saturating_mul(count));
+        self.passes_done += passes.min(MOST_PASSES);
         let deadline = self.board.now() + plan.timeout;
+        self.board.fill_cache(&transfer);
         let moved_before = self.board.moved(&transfer).0;
         let (mut start, mut between, mut last) = (None, Ticks::ZERO, None);
         let total = passes.saturating_mul(count);
         for nth in 0..total {
             let job = Job { verb, at: base + window.place(first + nth, bytes), bytes };
-            let begun = self.transfer(plan, job, deadline)?;
+            let begun = self.transfer(plan, job, self.deadline_of(&engine, deadline))?;
             start.get_or_insert(begun);
             if outstanding == Some(1) {
                 self.settle(plan, deadline)?;
@@ -283,22 +230,22 @@ impl SimulatedMachine {
     /// Runs transfers that a core requests: it stores the registers through the link, and loads the one that shows the end
     /// until it does, or waits for the interrupt.
     pub(super) fn run_called(&mut self, plan: &Plan, passes: u64) -> Result<(Sample, Waits), MachineError> {
-        let core = plan.work.lanes().first().map_or(0, |lane| lane.core);
-        let (Some(engine), Some(transfer)) = (self.engine(), self.transfer_of(plan)) else {
-            return Err(self.unsupported("DMA", "no device file describes its engine").into());
-        };
+        let (engine, transfer) = self.asked_of(plan)?;
         let by = plan.work.dma_calls().next().map_or(Completion::Register, |call| call.completion);
         let Transfer { verb, bytes, count, window, .. } = transfer;
         let before_all = BytesBefore::of(plan, &self.board);
-        let (base, first) = (self.board.mapped_at(), self.passes_done * count);
+        let (base, first) = (self.board.mapped_at(), self.passes_done.saturating_mul(count));
         let total = passes.saturating_mul(count);
-        self.passes_done += passes;
+        self.passes_done += passes.min(MOST_PASSES);
+        self.board.fill_cache(&transfer);
         let moved_before = self.board.moved(&transfer).0;
         let start = self.board.now();
         let deadline = start + plan.timeout;
+        let core = plan.work.lanes().first().map_or(0, |lane| lane.core);
+        let mut caller = Caller { core, waits: [Ticks::ZERO; Cause::ALL.len()], deadline };
+        let requested = if by == Completion::Interrupt { engine.with_interrupt.unwrap_or(0) } else { 0 };
         for nth in 0..total {
             let job = Job { verb, at: base + window.place(first + nth, bytes), bytes };
-            let requested = if by == Completion::Interrupt { engine.with_interrupt.unwrap_or(0) } else { 0 };
             let values = job
                 .registers(&engine)
                 .map(|(register, value)| (register, value | if register == engine.command { requested } else { 0 }));
@@ -306,31 +253,52 @@ impl SimulatedMachine {
             if let Some(card) = self.board.compiled_mut() {
                 card.interrupts_at = None;
             }
-            self.run_steps(plan, core, stores, deadline)?;
+            let crossed = crossed(&self.board, verb) + bytes;
+            caller.deadline = self.deadline_of(&engine, deadline);
+            self.run_steps(plan, &mut caller, stores)?;
             if by == Completion::Interrupt {
-                self.await_interrupt(plan, core, moved_before + (nth + 1) * bytes, deadline)?;
-                self.failure(plan, passes, &before_all)?;
-                continue;
+                self.await_interrupt(plan, &mut caller, moved_before + (nth + 1) * bytes)?;
+            } else {
+                self.poll_by_core(plan, &mut caller, &engine)?;
             }
-            loop {
-                let at = (engine.bar, engine.done, engine.register_bytes);
-                let shown = self.load_by_core(plan, core, at, deadline)?;
-                self.failure(plan, passes, &before_all)?;
-                let value = shown.unwrap_or(!engine.done_value);
-                if value & engine.done_mask == engine.done_value {
-                    self.check_ended(&engine, value)?;
-                    break;
-                }
+            self.failure(plan, passes, &before_all)?;
+            if self::crossed(&self.board, verb) < crossed {
+                return Err(self.broken("the device shows the end of a transfer before its bytes are moved"));
             }
         }
-        let ended = self.board.core(core as usize).stamped_at();
-        let ended = if by == Completion::Interrupt { self.board.now() } else { ended };
-        let waits = self.board.waits(core as usize);
+        let stamped = self.board.core(core as usize).stamped_at();
+        let ended = if by == Completion::Interrupt { self.board.now() } else { stamped };
         self.settle(plan, deadline)?;
         self.failure(plan, passes, &before_all)?;
         self.check_arrived(&transfer, moved_before, total)?;
         let issue = ended.since(start);
-        Ok((Sample { issue, delivered: issue }, waits))
+        Ok((Sample { issue, delivered: issue }, caller.waits))
+    }
+
+    /// Lets a core load the register that shows the end of a transfer, until it does.
+    fn poll_by_core(&mut self, plan: &Plan, caller: &mut Caller, engine: &Engine) -> Result<(), MachineError> {
+        loop {
+            let shown = self.load_by_core(plan, caller, (engine.bar, engine.done, engine.register_bytes))?;
+            if self.board.has_failed() {
+                return Ok(());
+            }
+            let value = shown.unwrap_or(!engine.done_value);
+            if value & engine.done_mask == engine.done_value {
+                return self.check_ended(engine, value);
+            }
+            self.check_late(engine, value, caller.deadline)?;
+        }
+    }
+
+    /// Fails if the register that shows the end does not do so in time.
+    fn check_late(&self, engine: &Engine, value: u64, deadline: Ticks) -> Result<(), MachineError> {
+        if self.board.now() <= deadline {
+            return Ok(());
+        }
+        Err(self.broken(format!(
+            "done_register, {:#x}, does not show the end of a transfer within engine.longest_ms: it is {value:#x}",
+            engine.done
+        )))
     }
 
     /// Fails unless all bytes of so many transfers have come to an end.
@@ -343,9 +311,9 @@ impl SimulatedMachine {
     }
 
     /// Waits until the handler of an interrupt has run and a thread is awake; by then, `moved` bytes have arrived.
-    fn await_interrupt(&mut self, plan: &Plan, core: u32, moved: u64, deadline: Ticks) -> Result<(), MachineError> {
+    fn await_interrupt(&mut self, plan: &Plan, caller: &mut Caller, moved: u64) -> Result<(), MachineError> {
         let mut begins = None;
-        self.await_design(plan, deadline, "send an interrupt", |board| {
+        self.await_design(plan, caller.deadline, "send an interrupt", |board| {
             begins = board.compiled().and_then(|card| card.interrupts_at);
             begins.is_some()
         })?;
@@ -358,26 +326,25 @@ impl SimulatedMachine {
         }
         let Some(interrupt) = self.board.compiled().and_then(CompiledCard::msi) else { return Ok(()) };
         let Some(acknowledge) = interrupt.acknowledge else { return Ok(()) };
-        self.acknowledge(plan, core, (&interrupt, acknowledge), deadline)
+        self.acknowledge(plan, caller, &interrupt, acknowledge)
     }
 
     /// Lets a core end an interrupt: it stores the pending reasons, or that of a transfer.
     fn acknowledge(
         &mut self,
         plan: &Plan,
-        core: u32,
-        (interrupt, register): (&Interrupt, u64),
-        deadline: Ticks,
+        caller: &mut Caller,
+        interrupt: &Interrupt,
+        register: u64,
     ) -> Result<(), MachineError> {
         let Some(engine) = self.engine() else { return Ok(()) };
         let width = interrupt.register_bytes;
         let mut value = interrupt.done_value;
         if let Some(status) = interrupt.status {
-            let shown = self.load_by_core(plan, core, (engine.bar, status, width), deadline)?;
-            value = shown.unwrap_or(value);
+            value = self.load_by_core(plan, caller, (engine.bar, status, width))?.unwrap_or(value);
         }
         let stores = self.stores(engine.bar, width, [(register, value)]);
-        self.run_steps(plan, core, stores, deadline)
+        self.run_steps(plan, caller, stores)
     }
 
     /// The stores of a core to registers, whose values the card expects.
@@ -398,21 +365,24 @@ impl SimulatedMachine {
     fn load_by_core(
         &mut self,
         plan: &Plan,
-        core: u32,
+        caller: &mut Caller,
         (bar, offset, width): (u8, u64, u8),
-        deadline: Ticks,
     ) -> Result<Option<u64>, MachineError> {
-        self.run_steps(plan, core, vec![step(Verb::Load, bar, offset, width)], deadline)?;
-        let card = self.board.compiled();
-        Ok(card.and_then(|card| card.shown_at(card.bar(bar)?.start + offset)))
+        self.run_steps(plan, caller, vec![step(Verb::Load, bar, offset, width)])?;
+        let Some(card) = self.board.compiled_mut() else { return Ok(None) };
+        Ok(card.bar(bar).and_then(|bar| card.take_shown(bar.start + offset)))
     }
 
-    /// Runs steps of a core.
-    fn run_steps(&mut self, plan: &Plan, core: u32, steps: Vec<Step>, deadline: Ticks) -> Result<(), MachineError> {
-        self.board.start(&Lane { core, task: Task::Steps(steps) }, 1, 0);
-        self.await_design(plan, deadline, "take or complete the accesses of a core", |board| {
-            board.core(core as usize).is_done()
-        })
+    /// Runs steps of a core, and adds its stalls.
+    fn run_steps(&mut self, plan: &Plan, caller: &mut Caller, steps: Vec<Step>) -> Result<(), MachineError> {
+        let core = caller.core as usize;
+        self.board.start(&Lane { core: caller.core, task: Task::Steps(steps) }, 1, 0);
+        let what = "take or complete the accesses of a core";
+        self.await_design(plan, caller.deadline, what, |board| board.core(core).is_done())?;
+        for (sum, span) in caller.waits.iter_mut().zip(self.board.waits(core)) {
+            *sum += span;
+        }
+        Ok(())
     }
 
     /// Fails if the register that shows the end says that the transfer has failed.
@@ -425,51 +395,55 @@ impl SimulatedMachine {
         }
     }
 
-    /// Makes a transfer: writes the registers and the command, waits for its bytes, and polls the register that shows its
+    /// Makes a transfer: writes the registers and the command, waits for its bytes, and loads the register that shows its
     /// end. Returns when the card had taken the command.
     fn transfer(&mut self, plan: &Plan, job: Job, deadline: Ticks) -> Result<Ticks, MachineError> {
-        let Some(engine) = self.engine() else {
-            return Err(self.unsupported("DMA", "no device file describes its engine").into());
-        };
-        let moved = |board: &Board| match (board.compiled(), job.verb) {
-            (Some(card), Verb::Load) => card.received_bytes,
-            (Some(card), Verb::Store) => card.written_bytes,
-            (None, _) => 0,
-        };
-        let until = moved(&self.board) + job.bytes;
+        let (engine, _) = self.asked_of(plan)?;
+        let before = crossed(&self.board, job.verb);
         for (register, value) in job.registers(&engine) {
-            self.access(&engine, register, Some(value))?;
+            self.board.access(engine.bar, register, engine.register_bytes, Some(value));
         }
         self.await_design(plan, deadline, "take the stores to its registers", |board| {
-            board.compiled().is_some_and(CompiledCard::has_taken_bench)
+            board.compiled().is_some_and(CompiledCard::has_taken_registers)
         })?;
-        let begun = self.board.compiled().map_or(Ticks::ZERO, |card| card.bench_done_at);
-        // Polls share the stream of completions with the requests, so there are none before the last request.
-        self.await_design(plan, deadline, "move the bytes of a transfer", |board| moved(board) >= until)?;
+        let begun = self.board.compiled().map_or(Ticks::ZERO, |card| card.registers_taken_at);
+        // Loads share the stream of completions with the requests, so there are none before the last request.
+        let until = before + job.bytes;
+        let moved = self.await_design(plan, deadline, "move", |board| crossed(board, job.verb) >= until);
+        if let Err(error) = moved {
+            let is_known = self.board.has_failed_design() || matches!(error, MachineError::Interrupted { .. });
+            let what = format!(
+                "the engine has moved {} B of {} B and stops; check [engine] of the device file",
+                crossed(&self.board, job.verb) - before,
+                job.bytes
+            );
+            return Err(if is_known { error } else { self.broken(what) });
+        }
         loop {
-            let value = self.load(plan, engine.bar, engine.done, engine.register_bytes, deadline)?;
-            if value & engine.done_mask == engine.done_value {
-                return self.check_ended(&engine, value).map(|()| begun);
-            }
+            let shown = self.load(plan, engine.bar, engine.done, engine.register_bytes)?;
             if self.board.has_failed() {
                 return Ok(begun);
             }
+            let Some(value) = shown else {
+                return Err(self.broken(format!("the card refuses a load of done_register, {:#x}", engine.done)));
+            };
+            if value & engine.done_mask == engine.done_value {
+                return self.check_ended(&engine, value).map(|()| begun);
+            }
+            self.check_late(&engine, value, deadline)?;
         }
     }
 
-    /// A register or a DW of a BAR, loaded by the bench.
-    fn load(&mut self, plan: &Plan, bar: u8, offset: u64, width: u8, deadline: Ticks) -> Result<u64, MachineError> {
-        self.board.access(bar, offset, width, None).map_err(|what| self.broken(what))?;
-        let mut value = None;
+    /// A register or a DW of a BAR, loaded by the register port; `None` if the card refuses the load.
+    fn load(&mut self, plan: &Plan, bar: u8, offset: u64, width: u8) -> Result<Option<u64>, MachineError> {
+        self.board.access(bar, offset, width, None);
+        let mut result = None;
+        let deadline = self.board.now() + plan.timeout;
         self.await_design(plan, deadline, "complete a load of a register", |board| {
-            value = board.compiled_mut().and_then(CompiledCard::take_answer);
-            value.is_some()
+            result = board.compiled_mut().and_then(CompiledCard::take_own_load);
+            result.is_some()
         })?;
-        Ok(value.unwrap_or(0))
-    }
-
-    fn access(&mut self, engine: &Engine, register: u64, value: Option<u64>) -> Result<(), MachineError> {
-        self.board.access(engine.bar, register, engine.register_bytes, value).map_err(|what| self.broken(what))
+        Ok(result.and_then(Result::ok))
     }
 
     /// Runs the board until `is_so`; `what` says what the card has to do for it.
@@ -480,16 +454,16 @@ impl SimulatedMachine {
         what: &str,
         mut is_so: impl FnMut(&mut Board) -> bool,
     ) -> Result<(), MachineError> {
+        self.check_interrupted(false)?;
         let mut stop = self.stop();
         let mut is_over = false;
-        self.board.keep_clocked();
+        self.board.await_card(true);
         let came = self.board.run_while(deadline, |board| {
             is_over = stop();
             !is_over && !board.has_failed() && !board.has_failed_design() && !is_so(board)
         });
-        if is_over {
-            return Err(MachineError::Interrupted { machine: self.facts.name.clone() });
-        }
+        self.board.await_card(false);
+        self.check_interrupted(is_over)?;
         self.check_design()?;
         if came || self.board.has_failed() {
             return Ok(());
@@ -503,7 +477,7 @@ impl SimulatedMachine {
     /// Fails if the design has.
     fn check_design(&mut self) -> Result<(), MachineError> {
         if let Some(card) = self.board.compiled_mut() {
-            card.look();
+            card.poll_assertions();
         }
         match self.board.compiled().and_then(CompiledCard::failure).map(str::to_owned) {
             Some(what) => Err(self.broken(what)),
@@ -513,7 +487,7 @@ impl SimulatedMachine {
 
     fn broken(&self, what: impl Into<String>) -> MachineError {
         let machine = self.facts.name.clone();
-        let what = format!("{machine}: {}; `lanemark fuzz-rtl` tests the design", what.into());
+        let what = format!("{machine}: {}; to find an error of the design, run `lanemark fuzz-rtl`", what.into());
         MachineError::Device { machine, what }
     }
 
@@ -523,9 +497,10 @@ impl SimulatedMachine {
             return done;
         }
         if let Some(card) = self.board.compiled_mut() {
-            card.look();
+            card.poll_assertions();
         }
-        let failed = self.board.compiled().and_then(|card| card.failure().map(str::to_owned).or_else(|| card.owes()));
+        let failed =
+            self.board.compiled().and_then(|card| card.failure().map(str::to_owned).or_else(|| card.missing()));
         if done.is_ok() && failed.is_none() {
             return done;
         }
@@ -541,66 +516,19 @@ impl SimulatedMachine {
             (None, Ok(())) => Ok(()),
         }
     }
+}
 
-    /// Compares both ends: of the last iteration of writes of the card, of its last read, or of stores to its memory.
-    pub(super) fn confirm_compiled(&mut self, plan: &Plan) -> Option<Confirmed> {
-        if let Some(transfer) = self.transfer_of(plan) {
-            return self.confirm_transfers(plan, &transfer);
-        }
-        let Work::Cores(CoreWork { lanes, .. }) = &plan.work else { return None };
-        let [Lane { task: Task::Steps(steps), .. }] = lanes.as_slice() else { return None };
-        let mut moving = steps.iter().filter(|step| step.bytes() > 0);
-        let (Some(Step::Stream(stream)), None) = (moving.next(), moving.next()) else { return None };
-        let region = self.platform.region_at(stream.span.at.bar, stream.span.at.offset, stream.span.len)?;
-        let keeps = !matches!(region.kind.value, Kind::Fifo | Kind::Registers);
-        let is_in_order = !matches!(stream.order, Order::SameAddress { .. });
-        if stream.verb != Verb::Store || !keeps || !is_in_order || stream.span.len > MOST_COMPARED {
-            return None;
-        }
-        let (bar, from, len) = (stream.span.at.bar, stream.span.at.offset, stream.span.len);
-        let bus = self.platform.bar(bar)?.address_bytes.value + from;
-        let mut meant = vec![0; len as usize];
-        stored_bytes(bus, self.passes_done - 1, &mut meant);
-        let mut confirmed_bytes = 0;
-        for at in from / 4..(from + len).div_ceil(4) {
-            let deadline = self.board.now() + plan.timeout;
-            let word = self.load(plan, bar, 4 * at, 4, deadline).ok()?.to_le_bytes();
-            for (byte, found) in (4 * at..).zip(word.into_iter().take(4)) {
-                let place = byte.checked_sub(from).filter(|place| *place < len);
-                confirmed_bytes += u64::from(place.is_some_and(|place| meant[place as usize] == found));
-            }
-        }
-        Some(Confirmed { claimed_bytes: len, confirmed_bytes })
-    }
+/// Bytes of transfers in this direction that have crossed the streams of the card.
+fn crossed(board: &Board, verb: Verb) -> u64 {
+    board.compiled().map_or(0, |card| match verb {
+        Verb::Load => card.received_bytes,
+        Verb::Store => card.written_bytes,
+    })
+}
 
-    fn confirm_transfers(&mut self, plan: &Plan, transfer: &Transfer) -> Option<Confirmed> {
-        let Transfer { verb, bytes, count, window, .. } = *transfer;
-        let base = self.board.mapped_at();
-        let end = self.passes_done * count;
-        let (mut found, mut meant) = (vec![0; bytes as usize], vec![0; bytes as usize]);
-        let equal =
-            |found: &[u8], meant: &[u8]| found.iter().zip(meant).filter(|(found, meant)| found == meant).count() as u64;
-        if verb == Verb::Store {
-            stored_bytes(0, self.written, &mut meant);
-            let mut places: Vec<u64> = (end - count..end).map(|nth| window.place(nth, bytes)).collect();
-            places.sort_unstable();
-            places.dedup();
-            let claimed_bytes = places.len() as u64 * bytes;
-            let mut confirmed_bytes = 0;
-            for place in places {
-                self.board.memory_mut().read(place, &mut found);
-                confirmed_bytes += equal(&found, &meant);
-            }
-            return Some(Confirmed { claimed_bytes, confirmed_bytes });
-        }
-        let place = window.place(end - 1, bytes);
-        self.board.memory_mut().read(place, &mut meant);
-        let other: Vec<u8> = meant.iter().map(|byte| !*byte).collect();
-        self.board.memory_mut().write(place, &other);
-        self.transfer_once(plan, Job { verb: Verb::Store, at: base + place, bytes }).ok()?;
-        self.board.memory_mut().read(place, &mut found);
-        Some(Confirmed { claimed_bytes: bytes, confirmed_bytes: equal(&found, &meant) })
-    }
+/// Longest time of a transfer.
+const fn longest(engine: &Engine) -> Ticks {
+    Ticks::whole_ns(engine.limits.longest_ms as u64 * 1_000_000)
 }
 
 /// An access of a core to a register, mapped as UC.
