@@ -1,4 +1,4 @@
-/* The device under test of `lanemark fuzz-rtl`: a shared library with these functions.
+/* A design for `lanemark fuzz-rtl` and `lanemark bench --on rtl:`: a shared library with these functions.
  *
  * A TLP is a sequence of bytes in the order of the link, in beats of lanemark_dut_beat_bytes() bytes; only
  * the last beat may be shorter. `rtl/shim.cpp` implements this interface for a Verilated module. */
@@ -52,8 +52,8 @@ typedef struct {
 LANEMARK_DUT_EXPORT uint32_t lanemark_dut_abi(void);
 /* Bytes of a full beat: a multiple of 4, at most 64. */
 LANEMARK_DUT_EXPORT uint32_t lanemark_dut_beat_bytes(void);
-/* A device in its initial state, or NULL. Devices of several threads are independent. A device may be used by another
- * thread than the one that made it, by one at a time. */
+/* A device in its initial state, or NULL. Devices of several threads are independent. A device may move
+ * between threads; its calls do not overlap. */
 LANEMARK_DUT_EXPORT void *lanemark_dut_new(void);
 LANEMARK_DUT_EXPORT void lanemark_dut_free(void *device);
 /* Applies the inputs, writes the outputs as they are before the clock edge, then makes the edge. */

@@ -233,7 +233,7 @@ fn a_twin_shows_the_bottleneck_of_launches_and_how_far_it_is_off() {
     assert!(text.contains("those of the twin card-stratix10mx; its figures are up to"), "{text}");
     let output = on_pocl(&["--on", "opencl:0", "--twin", "host"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(said(&output).contains("host is a real machine"), "{}", said(&output));
+    assert!(said(&output).contains("host is no simulated platform"), "{}", said(&output));
 }
 
 fn only_the_named_cores_launch_and_absent_ones_are_skipped_with_a_reason() {
@@ -758,7 +758,7 @@ fn platform_options_are_refused_for_sycl_as_for_opencl() {
         (&["predict", "--on", "sycl:0"], "'sycl:0' has no formula"),
         (
             &["trace", "--on", "sycl:0", "--question", "runtime_copy"],
-            "'sycl:0' is real, and only simulated platforms are traced",
+            "'sycl:0' is no simulated platform, and only those are traced",
         ),
     ] {
         let output = on_all(&[], arguments);

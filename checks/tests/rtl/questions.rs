@@ -126,9 +126,9 @@ pub fn a_compiled_card_without_what_it_needs_is_refused_with_what_to_name() {
     fs::copy(root().join("rtl/platform.toml"), folder.path().join("platform.toml")).unwrap();
     fs::copy(root().join("rtl/card.toml"), folder.path().join("card.toml")).unwrap();
     for (options, says) in [
-        ("--on rtl:card.so --device card.toml", "rtl:card.so has the host and the link of a platform: name one"),
-        ("--on rtl:card.so --device card.toml --twin host", "host is a real machine"),
-        ("--on rtl:card.so --device card.toml --twin card-gen5-x16", "beats of 4 B, and dma.beat_bytes"),
+        ("--on rtl:card.so --device card.toml", "rtl:card.so needs a platform for its host and its link"),
+        ("--on rtl:card.so --device card.toml --twin host", "host is no simulated platform"),
+        ("--on rtl:card.so --device card.toml --twin card-gen5-x16", "set it to 4, and dma.beat_ns to the period"),
         ("--on rtl:none.so --device card.toml --twin platform.toml", "none.so cannot be loaded"),
         ("--on rtl:card.toml --device card.toml --twin platform.toml", "card.toml cannot be loaded"),
         ("--on rtl:card.so --device card.toml --twin platform.toml --with link.mps_bytes=256", "with link.mps_bytes"),
@@ -140,7 +140,7 @@ pub fn a_compiled_card_without_what_it_needs_is_refused_with_what_to_name() {
     }
     let (code, text) = bench(folder.path(), "--on rtl:card.so --twin platform.toml");
     assert!(
-        code == Some(77) && text.contains("no device file describes the registers of an engine"),
+        code == Some(77) && text.contains("name a device file with the registers of the engine (--device)"),
         "{code:?}\n{text}"
     );
 }
@@ -153,5 +153,5 @@ pub fn a_design_that_does_not_return_ends_the_command() {
     fs::copy(root().join("rtl/platform.toml"), folder.path().join("platform.toml")).unwrap();
     let (code, text) = bench(folder.path(), "--on rtl:broken.so --twin platform.toml --device card.toml");
     assert_eq!(code, Some(1), "{text}");
-    assert!(text.contains("broken.so: lanemark_dut_clock has not returned for 10 s (a question, after "), "{text}");
+    assert!(text.contains("broken.so: lanemark_dut_clock has not returned for 10 s (bench, after "), "{text}");
 }

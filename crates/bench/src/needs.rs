@@ -7,9 +7,9 @@ use lanemark_machine::{Discipline, Facts, TimeBase};
 pub(crate) fn dma_engine(facts: &Facts) -> Option<LeftOut> {
     match (facts.dma, facts.time_base) {
         (Some(_), _) => None,
-        (None, TimeBase::Simulated) => {
-            Some(LeftOut::all("the card has no DMA engine: the platform file has no section [dma]"))
-        }
+        (None, TimeBase::Simulated) => Some(LeftOut::all(
+            "the card has no DMA engine: the platform file has no section [dma], or a compiled card has no device file with its engine (--device)",
+        )),
         (None, _) => Some(LeftOut::all("this target has no DMA engine: use a platform with a section [dma]")),
     }
 }

@@ -4,6 +4,7 @@ use crate::args::BenchArgs;
 use crate::baseline;
 use crate::driver::{BoundForRun, print_binding};
 use crate::failure::{Failure, say};
+use crate::hang::end_of;
 use crate::interrupt;
 use crate::output::{self, command_line, terminal_width, write_html, write_svg};
 use crate::overview;
@@ -14,7 +15,7 @@ use lanemark_bench::Axes;
 use lanemark_hw::linux_sysfs::Address;
 use lanemark_record::gate::Judged;
 use lanemark_record::{Record, RecordError, file};
-use lanemark_runner::{Answerer, Cancel, DryRun, Outcome, RangeCheck, Request, RunError, Target, dry_run, run};
+use lanemark_runner::{Answerer, Cancel, DryRun, OnHang, Outcome, RangeCheck, Request, RunError, Target, dry_run, run};
 use std::io::Write;
 use std::path::Path;
 
@@ -23,7 +24,8 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
     if is_bare(args) {
         return first_screen(args);
     }
-    let request = request(args, targets(args, &["host", "card-gen5-x16"])?, Answerer::Machines)?;
+    let mut request = request(args, targets(args, &["host", "card-gen5-x16"])?, Answerer::Machines)?;
+    request.setup.on_hang = Some(OnHang(end_of));
     if args.card.dry_run {
         if let Some((card, driver)) = bound(args, &request)? {
             print_binding(&args.card, card, driver)?;

@@ -2,7 +2,6 @@
 
 use crate::args::{AxisArgs, BenchArgs};
 use crate::failure::Failure;
-use crate::hang::end_of;
 use crate::output::command_line;
 use lanemark_bench::{Axes, Effort};
 use lanemark_hw::DriveOptions;
@@ -10,7 +9,7 @@ use lanemark_hw::linux_sysfs::Consent;
 use lanemark_machine::Fence;
 use lanemark_record::Reach;
 use lanemark_runner::{
-    Answerer, CardAccess, Changes, OnHang, Request, RunError, Setup, Target, WhatIf, device_file, questions,
+    Answerer, CardAccess, Changes, Request, RunError, Setup, Target, WhatIf, device_file, questions,
 };
 use lanemark_sweep::{Combine, Settings};
 use lanemark_units::Ticks;
@@ -94,7 +93,7 @@ fn setup(args: &BenchArgs, with: Pairs) -> Result<Setup, RunError> {
         no_fast_forward: args.no_fast_forward,
         kernels: args.kernels.clone(),
         twin: args.twin.as_deref().map(str::parse).transpose()?,
-        on_hang: Some(OnHang(end_of)),
+        on_hang: None,
         card: CardAccess {
             bars: card.bars.clone(),
             card_memory: card.card_memory,

@@ -24,7 +24,7 @@ pub struct DeviceFile {
     pub descriptors: Option<DescriptorEngine>,
     /// Interrupt of the engine, if it has one.
     pub interrupt: Option<Interrupt>,
-    /// Its source, if it is compiled.
+    /// Times of a compiled one.
     pub design: Design,
     /// Ranges that may be accessed without an effect elsewhere.
     pub harmless: Vec<Harmless>,
@@ -91,10 +91,10 @@ pub struct Engine {
     pub limits: DmaLimits,
 }
 
-/// What the source of a device is, where it is compiled instead of plugged in.
+/// Times of a device that is compiled from its source.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Design {
-    /// Clocks of `endpoint.ingress_ns` of its platform that belong to the design, not to the hard block before it.
+    /// Clocks in `endpoint.ingress_ns` of its platform that belong to the design, not to the hard block before it.
     pub ingress_clocks: u32,
 }
 

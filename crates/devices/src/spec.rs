@@ -215,12 +215,12 @@ pub(crate) const SECTIONS: &[Section] = &[
         name: "design",
         is_repeated: false,
         is_required: false,
-        doc: "the source of a card that is compiled (`rtl:`), behind the hard block of its platform",
+        doc: "times of a compiled card (`lanemark bench --on rtl:card.so`)",
         keys: &[optional(
             "ingress_clocks",
             Kind::Number(0, 4096),
             Fallback::Number(0),
-            "clocks of `endpoint.ingress_ns` of the platform that the design itself needs",
+            "clocks in `endpoint.ingress_ns` of the platform that belong to the design: they are subtracted from it",
         )],
     },
     Section {

@@ -1,6 +1,6 @@
 //! The interface of a design under test: a stream of TLPs in each direction, clock by clock.
 //!
-//! A [`Dut`] is a compiled design, or a model in software. [`Inputs`] and [`Outputs`] are the structures of the C interface
+//! A [`Dut`] (device under test) is a compiled design, or a model in software. [`Inputs`] and [`Outputs`] are the structures of the C interface
 //! in `rtl/lanemark_dut.h`.
 
 #![forbid(unsafe_code)]

@@ -151,7 +151,7 @@ pub struct LoadedDut {
     library: DutLibrary,
 }
 
-// SAFETY: `rtl/lanemark_dut.h` permits that another thread than the one that made a device uses it, one at a time.
+// SAFETY: by `rtl/lanemark_dut.h`, a device may move between threads; `&mut self` keeps its calls apart.
 unsafe impl Send for LoadedDut {}
 
 impl Dut for LoadedDut {

@@ -54,7 +54,7 @@ pub enum RunError {
     },
     /// A name that is neither a built-in target nor a readable file.
     #[error(
-        "'{name}' is not a target: {}use a built-in platform ({}), a built-in host and card (xeon-spr+gpu-h100), a platform file, host, cuda:0, opencl:0, sycl:0, the PCI address of a card (0000:01:00.0) or a compiled card (rtl:card.so); reading it as a file failed: {source}",
+        "'{name}' is not a target: {}use a built-in platform ({}), a built-in host and card (xeon-spr+gpu-h100), a platform file, host, cuda:0, opencl:0, sycl:0, the PCI address of a card (0000:01:00.0), nvme:/dev/ng0n1, xdma:/dev/xdma0 or a compiled card (rtl:card.so); reading it as a file failed: {source}",
         target_hint(name),
         preset_names()
     )]
@@ -65,7 +65,7 @@ pub enum RunError {
         source: io::Error,
     },
     /// A real machine where a platform is required.
-    #[error("'{target}' is real, and a simulated platform is required: name a built-in platform or a platform file")]
+    #[error("'{target}' is no simulated platform, which is required: name a built-in platform or a platform file")]
     NotSimulated {
         /// The real machine.
         target: String,
@@ -104,7 +104,7 @@ pub enum RunError {
     #[error("fault: {0}")]
     Fault(#[source] PlatformError),
     /// A change to a real machine.
-    #[error("{field}{about}: '{target}' is real, and {rule}")]
+    #[error("{field}{about}: '{target}' is no simulated platform, and {rule}")]
     RealTarget {
         /// The part of the request that contains the change.
         field: &'static str,
@@ -126,7 +126,7 @@ pub enum RunError {
     Rtl(#[from] DutError),
     /// A compiled card without a host.
     #[error(
-        "twin: {target} has the host and the link of a platform: name one, for example rtl/platform.toml for the card of rtl/"
+        "twin: {target} needs a platform for its host and its link: name one, for example rtl/platform.toml for the card of rtl/"
     )]
     RtlWithoutTwin {
         /// The target.
@@ -134,7 +134,7 @@ pub enum RunError {
     },
     /// A compiled card whose clock does not follow from the platform.
     #[error(
-        "{target}: beats of {found} B, and dma.beat_bytes of {platform} is {expected}; the clock of the card is dma.beat_ns, the time of a beat"
+        "{target}: its stream has beats of {found} B, and dma.beat_bytes of {platform} is {expected}: set it to {found}, and dma.beat_ns to the period of the clock"
     )]
     RtlBeats {
         /// The target.
@@ -146,10 +146,18 @@ pub enum RunError {
         /// Its number of bytes, or `absent`.
         expected: String,
     },
-    /// A compiled card in a program that cannot end a design that does not return.
+    /// A compiled card without a clock.
     #[error(
-        "{target}: this interface opens no compiled card, because a design may not return: use the command lanemark"
+        "{target}: dma.beat_ns of {platform} is 0: set it to the period of the clock, at which the stream has a beat"
     )]
+    RtlClock {
+        /// The target.
+        target: String,
+        /// Name of the platform.
+        platform: String,
+    },
+    /// A compiled card in a program that cannot end a design that does not return.
+    #[error("{target}: only the command lanemark opens a compiled card: it can end a design that does not return")]
     RtlUnwatched {
         /// The target.
         target: String,
@@ -158,13 +166,15 @@ pub enum RunError {
     #[error("starting the thread that watches the design failed: {0}")]
     RtlWatchdog(#[source] io::Error),
     /// A twin that is a real machine.
-    #[error("twin: {twin} is a real machine; name the platform that describes the target, or its file")]
+    #[error("twin: {twin} is no simulated platform; name the platform that describes the target, or its file")]
     TwinIsReal {
         /// The target given as twin.
         twin: String,
     },
     /// A twin without a real card or runtime device among the targets.
-    #[error("twin applies to a real card or a runtime device only: add one as a target, for example 0000:01:00.0")]
+    #[error(
+        "twin applies to a real card, a runtime device or a compiled card only: add one as a target, for example 0000:01:00.0"
+    )]
     NoTwin,
     /// A kernels file without a runtime device among the targets.
     #[error("kernels applies to runtime devices only: add one as a target, for example opencl:0")]
@@ -192,7 +202,7 @@ pub enum RunError {
         because: String,
     },
     /// A prediction by formulas for a target without a platform file.
-    #[error("'{target}' has no formula: it is real and has no platform file; name a platform")]
+    #[error("'{target}' has no formula: it is no simulated platform; name a platform or its file")]
     NoFormula {
         /// The target.
         target: String,
@@ -213,7 +223,9 @@ pub enum RunError {
         fault: String,
     },
     /// A trace of a real machine.
-    #[error("'{target}' is real, and only simulated platforms are traced: name a built-in platform or a platform file")]
+    #[error(
+        "'{target}' is no simulated platform, and only those are traced: name a built-in platform or a platform file"
+    )]
     NoTrace {
         /// The target.
         target: String,

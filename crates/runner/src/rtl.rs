@@ -29,25 +29,28 @@ pub(crate) fn open(path: &Path, setup: &Setup, cancel: &Cancel) -> Result<OpenTa
     let twin = twin.open(&Setup::default(), cancel)?;
     let platform = twin.platform().ok_or_else(|| RunError::RtlWithoutTwin { target: name.clone() })?;
     let watchdog = Watchdog::start(HANGS_AFTER, on_hang.0).map_err(RunError::RtlWatchdog)?;
-    let dut = DutLibrary::load(path, &watchdog)?.open("a question")?;
+    let dut = DutLibrary::load(path, &watchdog)?.open("bench")?;
     let (found, dma) = (dut.beat_bytes(), platform.dma.as_ref());
-    let period = dma.filter(|dma| dma.beat_bytes.value as usize == found).map(|dma| dma.beat_ns.value);
-    let Some(period) = period.filter(|period| *period > Ticks::ZERO) else {
+    let Some(dma) = dma.filter(|dma| dma.beat_bytes.value as usize == found) else {
         let expected = dma.map_or_else(|| "absent".to_owned(), |dma| dma.beat_bytes.value.to_string());
         return Err(RunError::RtlBeats { target: name, found, platform: platform.name.clone(), expected });
     };
+    let period = dma.beat_ns.value;
+    if period == Ticks::ZERO {
+        return Err(RunError::RtlClock { target: name, platform: platform.name.clone() });
+    }
     let card = CompiledCard::new(Box::new(dut), period, setup.card.device.as_ref());
     let mut host = platform.clone();
     host.summary =
         format!("the design in {}, {} per clock; host and link of {}, simulated", path.display(), period, host.name);
     host.name.clone_from(&name);
     let machine = SimulatedMachine::of_compiled(&host, card)?.interrupted_by(cancel.flag());
-    let note = match &setup.card.device {
-        Some(_) => {
-            "a bench beside the card stores and loads its registers to start each transfer and to see its end; a sample begins \
-             with the first command; a rate includes the registers between two transfers, a latency does not"
-        }
-        None => "no device file describes the registers of an engine, so there is no DMA; name one with device",
+    let has_engine = setup.card.device.as_ref().is_some_and(|file| file.engine.is_some());
+    let note = if has_engine {
+        "DMA is started by accesses to registers beside the link; a sample begins when the card has taken the first command; a \
+         rate includes the accesses between two transfers, a latency does not"
+    } else {
+        "no DMA is measured: name a device file with the registers of the engine (--device)"
     };
     let notes = vec![format!("{name}: {note}")];
     Ok(OpenTarget { machine: Box::new(machine), kind: Kind::Compiled(Box::new(host)), notes, with: Vec::new() })

@@ -621,7 +621,7 @@ mod tests {
                 .map(|_| ())
                 .map_err(|error| error.to_string())
         };
-        assert!(open("host", "0000:01:00.0").unwrap_err().starts_with("twin: host is a real machine"));
+        assert!(open("host", "0000:01:00.0").unwrap_err().starts_with("twin: host is no simulated platform"));
         for of in ["aws-f1", "host"] {
             assert!(open("aws-f1", of).unwrap_err().starts_with("twin applies to a real card"), "{of}");
         }

@@ -20,17 +20,17 @@ pub struct Setup {
     pub no_fast_forward: bool,
     /// File of precompiled kernels, for runtime devices without a compiler.
     pub kernels: Option<PathBuf>,
-    /// A platform that describes the real card or runtime device among the targets. Its simulation and its formula stand
-    /// beside each answer of that target, for which nothing can be traced. A compiled card has the host and the link of its
-    /// twin.
+    /// A platform that describes the real card or runtime device among the targets. Its simulation and its formula are
+    /// recorded with each answer of that target, for which nothing can be traced. For a compiled card, it also supplies the
+    /// host and the link.
     pub twin: Option<Target>,
     /// Permitted access to a card.
     pub card: CardAccess,
-    /// What ends the process if a compiled card does not return from a clock; without it, no compiled card is opened.
+    /// What ends the process if a call into a compiled card does not return; without it, none is opened.
     pub on_hang: Option<OnHang>,
 }
 
-/// What ends the process if the design of a compiled card does not return: its thread cannot be ended.
+/// What ends the process if a call into a compiled card does not return: its thread cannot be ended.
 #[derive(Clone, Copy, Debug)]
 pub struct OnHang(pub fn(&Hang));
 
@@ -71,8 +71,8 @@ impl CardAccess {
         self.binds_to.as_deref() == Some(driver)
     }
 
-    /// The name of the first option given that applies to a card by its address only; with `has_other`, to one behind another
-    /// driver too, and with `has_compiled`, to a compiled one.
+    /// The name of the first option that applies to none of the targets but a card by its address. With `has_other`, there is a
+    /// drive or a card with the driver `xdma`; with `has_compiled`, a compiled card.
     fn given(&self, has_other: bool, has_compiled: bool) -> Option<&'static str> {
         let given = [
             (!self.bars.is_empty(), "bar"),
