@@ -263,6 +263,14 @@ impl Draft {
         self.with_own_text(text)
     }
 
+    /// Returns a copy with another section at the end of the file, in the text of a platform file.
+    ///
+    /// # Errors
+    /// [`PlatformError`] if a file has this section already, or if the section has a problem.
+    pub fn with_section(&self, section: &str) -> Result<Draft, PlatformError> {
+        self.with_own_text(format!("{}\n\n{section}", self.text().trim_end()))
+    }
+
     /// The value that a file assumes for `key`, as text, and the reason; `None` for a default and for any other origin.
     ///
     /// ```

@@ -554,8 +554,10 @@ mod tests {
                 ("iommu.iotlb_entries", 64.0),
             ];
             let origin = || Origin::Given("a test".to_owned());
-            let changed = card.with_numbers(numbers.into_iter(), &origin()).unwrap();
-            for (bytes, offset) in [(64, 0), (64, 128), (100, 4), (192, 0), (512, 256), (4096, 0), (12_289, 64), (1 << 15, 0)] {
+            let changed = card.with_numbers(numbers, &origin()).unwrap();
+            for (bytes, offset) in
+                [(64, 0), (64, 128), (100, 4), (192, 0), (512, 256), (4096, 0), (12_289, 64), (1 << 15, 0)]
+            {
                 for (pattern, verb) in [
                     (Pattern::Sequential, Verb::Load),
                     (Pattern::Sequential, Verb::Store),

@@ -29,7 +29,6 @@ use lanemark_platform::{Iommu, Memory};
 use lanemark_units::Ticks;
 use lanemark_wire::ats::ENTRY_BYTES;
 
-
 /// Translation requests of a device, when all translations that stay cached are cached.
 #[derive(Clone, Copy, Debug)]
 struct Questions {
