@@ -284,9 +284,10 @@ mod tests {
 
     #[test]
     fn every_value_tried_is_allowed() {
-        let card = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
         let origin = lanemark_platform::Origin::Assumed("a test".to_owned());
         for mechanism in MECHANISMS {
+            let name = if mechanism.is_iommu { "card-gen5-x16-iommu" } else { "card-gen5-x16" };
+            let card = lanemark_platform::preset(name).unwrap().unwrap();
             for combination in mechanism.combinations() {
                 let mut changed = card.clone();
                 for (key, value) in combination {
