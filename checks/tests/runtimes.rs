@@ -461,7 +461,7 @@ fn questions_and_options_about_cards_are_refused_for_runtimes() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("not a PCIe function"), "{}", said(&output));
     let output = on_pocl(&["--on", "opencl:0", "--with", "link.mps_bytes=256"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(said(&output).contains("'opencl:0' is real"), "{}", said(&output));
+    assert!(said(&output).contains("'opencl:0' is no simulated platform"), "{}", said(&output));
 }
 
 fn a_runtime_with_a_missing_library_is_named() {
@@ -753,8 +753,8 @@ fn a_sycl_device_that_fails_or_hangs_ends_with_its_error_in_time() {
 fn platform_options_are_refused_for_sycl_as_for_opencl() {
     for (arguments, because) in [
         (&["bench", "--on", "sycl:x"][..], "use a number, for example sycl:0"),
-        (&["bench", "--on", "sycl:0", "--with", "link.mps_bytes=256"], "'sycl:0' is real"),
-        (&["bench", "--on", "sycl:0", "--fault", "poisoned@card:3"], "'sycl:0' is real"),
+        (&["bench", "--on", "sycl:0", "--with", "link.mps_bytes=256"], "'sycl:0' is no simulated platform"),
+        (&["bench", "--on", "sycl:0", "--fault", "poisoned@card:3"], "'sycl:0' is no simulated platform"),
         (&["predict", "--on", "sycl:0"], "'sycl:0' has no formula"),
         (
             &["trace", "--on", "sycl:0", "--question", "runtime_copy"],

@@ -113,7 +113,7 @@ fn bad_goals_and_real_targets_are_refused() {
         (&["--on", "card-gen5-x16", "--latency-below", "5"], "use a time above 0 with its unit"),
         (&["--on", "card-gen5-x16", "--direction", "sideways"], "to-device"),
         (&["--on", "card-gen5-x16", "--sizes", "17MiB"], "above the maximum of 16MiB"),
-        (&["--on", "host"], "a simulated platform is required"),
+        (&["--on", "host"], "is no simulated platform, which is required"),
         (&["--on", "card-gen5-x16", "--with", "link.mps=3"], "did you mean link.mps_bytes?"),
         (&[], "--on <PLATFORM>"),
     ] {

@@ -114,10 +114,10 @@ fn a_write_that_would_do_nothing_is_refused_with_what_there_is() {
         }
     }
     let real = ["bench", "--on", "host", "--setpci", "05:00.0+CAP_EXP+8.w=20:e0"];
-    refused(&folder, &real, &["'host' is real", "use setpci"]);
+    refused(&folder, &real, &["'host' is no simulated platform", "use setpci"]);
     let rehearsed = ["bench", "--on", "0000:01:00.0", "--bar", "0:0..4KiB", "--dry-run", "--setpci", real[4]];
     refused(&folder, &rehearsed, &["--setpci"]);
-    refused(&folder, &["lspci", "--on", "host"], &["'host' is real", "name a built-in platform"]);
+    refused(&folder, &["lspci", "--on", "host"], &["'host' is no simulated platform", "name a built-in platform"]);
     refused(&folder, &["bench", "--on", "card-gen5-x61"], &["did you mean card-gen5-x16 or"]);
     refused(&folder, &["bench", "--on", "hip:0"], &["'hip:0' is not a target", "card-gen5-x16", "cuda:0"]);
 }
@@ -142,7 +142,7 @@ fn a_changed_number_is_checked_as_in_a_file_and_real_machines_have_none() {
         let trace = ["trace", "--on", "card-gen5-x16", "--question", "dma_read_bandwidth", "--with", change];
         refused(&folder, &trace, hints);
     }
-    refused(&folder, &["bench", "--on", "host", "--with", "link.mps_bytes=128"], &["'host' is real"]);
+    refused(&folder, &["bench", "--on", "host", "--with", "link.mps_bytes=128"], &["'host' is no simulated platform"]);
     let twice = ["bench", "--on", "card-gen5-x16", "--with", "link.mps_bytes=128", "--with", "link.mps_bytes=256"];
     refused(&folder, &twice, &["--with link.mps_bytes", "is given twice, as 128 and as 256"]);
 }
@@ -167,9 +167,9 @@ fn a_fault_is_one_of_its_kinds_at_a_port_that_is_there_and_simulated() {
         let trace = ["trace", "--on", "card-gen5-x16", "--question", "dma_read_bandwidth", "--fault", fault];
         refused(&folder, &trace, hints);
     }
-    refused(&folder, &["bench", "--on", "host", "--fault", "no_completion@card"], &["'host' is real"]);
+    refused(&folder, &["bench", "--on", "host", "--fault", "no_completion@card"], &["'host' is no simulated platform"]);
     for change in [["--fault", "no_completion@card"], ["--with", "link.skp=true"]] {
-        let hints = ["'host' is real", "it is a default target: add --on PLATFORM, such as --on card-gen5-x16"];
+        let hints = ["'host' is no simulated platform", "it is a default target: add --on PLATFORM, such as --on card-gen5-x16"];
         refused(&folder, &[&["bench"][..], &change].concat(), &hints);
     }
     refused(
