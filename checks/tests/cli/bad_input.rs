@@ -169,7 +169,10 @@ fn a_fault_is_one_of_its_kinds_at_a_port_that_is_there_and_simulated() {
     }
     refused(&folder, &["bench", "--on", "host", "--fault", "no_completion@card"], &["'host' is no simulated platform"]);
     for change in [["--fault", "no_completion@card"], ["--with", "link.skp=true"]] {
-        let hints = ["'host' is no simulated platform", "it is a default target: add --on PLATFORM, such as --on card-gen5-x16"];
+        let hints = [
+            "'host' is no simulated platform",
+            "it is a default target: add --on PLATFORM, such as --on card-gen5-x16",
+        ];
         refused(&folder, &[&["bench"][..], &change].concat(), &hints);
     }
     refused(

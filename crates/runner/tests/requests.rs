@@ -142,7 +142,11 @@ fn errors_name_the_request_field_and_the_fix() {
     let cases = [
         (Request { targets: vec![Target::Named("nowhere".to_owned())], ..small() }, None, "card-gen5-x16"),
         (Request { targets: vec![small().targets[0].clone(); 2], ..small() }, None, "two targets are called"),
-        (Request { targets: host(), setup: setup(with("link.mps_bytes")), ..small() }, Some("with"), "is real"),
+        (
+            Request { targets: host(), setup: setup(with("link.mps_bytes")), ..small() },
+            Some("with"),
+            "is no simulated platform",
+        ),
         (Request { setup: setup(twice), ..small() }, Some("with"), "is given twice, as 128 and as 256"),
         (Request { setup: setup(with("link.mpsbytes")), ..small() }, Some("with"), "link.mpsbytes"),
         (Request { setup: setup(fault), ..formulas() }, Some("fault"), "formulas do not model faults"),
