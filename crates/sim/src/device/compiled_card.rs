@@ -6,7 +6,7 @@
 //!
 //! A *register port* accesses the registers of the card beside the link: its TLPs enter the same stream. Stores of a
 //! simulated core have bytes that identify their address; where a core writes registers, the board says which values
-//! they have ([`CompiledCard::expect`]).
+//! they have ([`CompiledCard::await_store`]).
 //!
 //! An idle card is not clocked: after [`IDLE_LIMIT`] clocks in which nothing has crossed its streams, up to the next TLP.
 //! The limit is [`STALL_LIMIT`] while a request is outstanding, or while a plan waits for the card. A read that the card
@@ -432,7 +432,7 @@ impl CompiledCard {
     }
 
     /// The value of the next store of a core to this address.
-    pub(crate) fn expect(&mut self, address: u64, width: u8, value: u64) {
+    pub(crate) fn await_store(&mut self, address: u64, width: u8, value: u64) {
         self.expected.push_back((address, width, value));
     }
 

@@ -355,7 +355,7 @@ impl SimulatedMachine {
             if let Some(card) = self.board.compiled_mut()
                 && let Some(found) = card.bar(bar)
             {
-                card.expect(found.start + offset, width, value);
+                card.await_store(found.start + offset, width, value);
             }
         }
         steps
