@@ -5,7 +5,7 @@ use lanemark_hw::dut_library::{DutLibrary, Watchdog};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 /// Files in `SystemVerilog` of a folder.
@@ -39,6 +39,12 @@ pub fn loaded(top: &str, folder: &str) -> (tempfile::TempDir, DutLibrary) {
     build(&library, top, &root().join(folder)).unwrap();
     let loaded = load(&library);
     (temporary, loaded)
+}
+
+/// The card of the tree, compiled once.
+pub fn card() -> &'static DutLibrary {
+    static CARD: OnceLock<(tempfile::TempDir, DutLibrary)> = OnceLock::new();
+    &CARD.get_or_init(|| loaded("card", "rtl/card")).1
 }
 
 /// A row of `rtl/mutants.toml`.

@@ -2,7 +2,7 @@
 //! stores), and R10 of Rosta (start of a TLP).
 
 use crate::card::{Card, class, command, payload};
-use crate::design::loaded;
+use crate::design::card;
 use crate::plans::{Simulated, simulate};
 use crate::sequence::{compare, hex};
 use crate::three_ways::platform;
@@ -37,8 +37,8 @@ fn writes(simulated: &Simulated) -> Vec<(u64, usize)> {
 
 pub fn beats_follow_the_published_rules_of_write_combining() {
     use MemoryType::{Uc, Wc};
-    let (_folder, library) = loaded("card", "rtl/card");
-    let mut card = Card::new(&library, 128, 128);
+    let library = card();
+    let mut card = Card::new(library, 128, 128);
     let platform = platform(&[]);
     let fence = || Step::Fence(Fence::Sfence);
     let line = |first: u64, dws: usize| (LINE + first, dws);
@@ -76,8 +76,8 @@ pub fn beats_follow_the_published_rules_of_write_combining() {
 /// R10 is explained by TLPs that start at multiples of 8 B, on a stream of 64 bits. The stream of this card has 32 bits,
 /// so a TLP starts at any DW: each write takes the clocks of its DWs, and one more.
 pub fn a_write_starts_at_any_dw_of_the_stream() {
-    let (_folder, library) = loaded("card", "rtl/card");
-    let mut card = Card::new(&library, 128, 128);
+    let library = card();
+    let mut card = Card::new(library, 128, 128);
     assert_eq!(platform(&[]).link.tlp_alignment_bytes.value, 4);
     for host in [0x1000_0000_u64, 0x1_0000_0000] {
         for dws in 1..=32_u32 {

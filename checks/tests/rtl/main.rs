@@ -224,7 +224,7 @@ fn the_card_with_ultrascale_streams_works_with_a_model_of_others() {
 }
 
 fn the_card_passes_ten_million_tlps() {
-    let (_folder, library) = loaded("card", "rtl/card");
+    let library = design::card();
     let target = target("rtl/card.toml");
     let (mut tlps, mut from) = (0, 0);
     while tlps < 100 * TLPS {
@@ -255,8 +255,8 @@ fn names(summary: &Summary) -> Vec<&'static str> {
 }
 
 fn card_is_clean(is_illegal: bool) {
-    let (_folder, library) = loaded("card", "rtl/card");
-    let summary = fuzz(&library, &target("rtl/card.toml"), 700, is_illegal, 2);
+    let library = design::card();
+    let summary = fuzz(library, &target("rtl/card.toml"), 700, is_illegal, 2);
     let texts: Vec<String> = summary.failures.iter().map(|failure| format!("{:?}", failure.finding)).collect();
     assert!(texts.is_empty(), "{}", texts.join("\n"));
     assert!(summary.tlps >= TLPS, "only {} TLPs", summary.tlps);

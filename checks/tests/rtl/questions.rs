@@ -1,6 +1,6 @@
 //! The compiled card as a machine: the plans and questions of a simulated card.
 
-use crate::design::{Mutant, build, changed, load, loaded, mutants};
+use crate::design::{Mutant, build, card, changed, load, mutants};
 use crate::three_ways::platform;
 use crate::{build_ultrascale, module};
 use lanemark_checks::{lanemark, root};
@@ -52,11 +52,11 @@ fn completions(bytes: u64) -> f64 {
 }
 
 pub fn a_plan_takes_the_time_of_the_simulated_card_within_a_clock_a_stage() {
-    let (_folder, library) = loaded("card", "rtl/card");
+    let library = card();
     // The buffers of the hard block are not part of the card.
     let platform = platform(&["--send-buffers", "1024"]);
     let period = platform.dma.as_ref().unwrap().beat_ns.value.as_ns();
-    let mut both = [compiled(&library, &platform), SimulatedMachine::new(&platform).unwrap()];
+    let mut both = [compiled(library, &platform), SimulatedMachine::new(&platform).unwrap()];
     let mut later = |plan: &Plan| {
         let [compiled, simulated] = both.each_mut().map(|machine| run(machine, plan).taken[0].delivered.as_ns());
         (compiled - simulated) / period
@@ -77,8 +77,8 @@ pub fn a_plan_takes_the_time_of_the_simulated_card_within_a_clock_a_stage() {
 
 pub fn every_byte_is_confirmed_and_a_mutant_loses_some() {
     let platform = platform(&[]);
-    let (_folder, library) = loaded("card", "rtl/card");
-    let mut machine = compiled(&library, &platform);
+    let library = card();
+    let mut machine = compiled(library, &platform);
     for plan in [transfer(Verb::Store, 1000), transfer(Verb::Load, 1000), stores()] {
         let confirmed = run(&mut machine, &plan).confirmed.unwrap();
         assert_eq!(confirmed.claimed_bytes, confirmed.confirmed_bytes, "{plan:?}");

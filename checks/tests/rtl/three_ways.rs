@@ -1,7 +1,7 @@
 //! One card in two ways: compiled from `rtl/card`, and simulated from `rtl/platform.toml`.
 
 use crate::card::Card;
-use crate::design::{Mutant, all_detected, changed, loaded, mutants};
+use crate::design::{Mutant, all_detected, card, changed, mutants};
 use crate::plans::{Simulated, accesses, dma, long_dma, odd_accesses, settings, simulate, simulate_odd};
 use crate::sequence::{Compared, compare};
 use crate::timing::{BEHIND, Stages, compare_times};
@@ -113,17 +113,17 @@ fn compare_all(library: &DutLibrary, platform: &Platform, plans: [u64; 4]) -> Re
 }
 
 pub fn the_compiled_and_the_simulated_card_send_the_same_tlps() {
-    let (_folder, library) = loaded("card", "rtl/card");
-    let all = compare_all(&library, &platform(&[]), PLANS).unwrap_or_else(|what| panic!("{what}"));
+    let library = card();
+    let all = compare_all(library, &platform(&[]), PLANS).unwrap_or_else(|what| panic!("{what}"));
     assert!(all.writes > 3000 && all.reads > 2500 && all.completions > 10_000, "{all:?}");
     assert!(all.forced_tags > 400, "{all:?}");
 }
 
 pub fn the_times_of_both_cards_differ_by_at_most_a_clock_a_stage() {
-    let (_folder, library) = loaded("card", "rtl/card");
+    let library = card();
     // The buffers of the hard block are not part of the card.
     let platform = platform(&["--send-buffers", "1024"]);
-    let mut card = Card::new(&library, 128, 128);
+    let mut card = Card::new(library, 128, 128);
     let mut stages = Stages::default();
     for (count, kind) in TIMED_PLANS.into_iter().zip([Kind::LongDma, Kind::Core]) {
         for seed in 0..count {
