@@ -60,7 +60,7 @@ fn transfers(verb: Verb, bytes: u64, count: u64, outstanding: Option<u32>) -> Pl
     Plan::new(Transfer { card: 0, verb, partner: Partner::Host, bytes, count, window, outstanding }, 2)
 }
 
-/// What an odd card does instead of working.
+/// The fault of a card at its streams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Oddity {
     /// Sends nothing.

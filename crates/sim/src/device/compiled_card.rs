@@ -134,7 +134,7 @@ pub struct CompiledCard {
     /// When the last clock began.
     clocked_at: Option<Ticks>,
     is_halted: bool,
-    /// What it had not done when it was halted.
+    /// Result of [`missing`](CompiledCard::missing) at the last halt.
     missing: Option<String>,
     /// The first error of the design.
     failure: Option<String>,
@@ -473,7 +473,7 @@ impl CompiledCard {
             }
         }
         if self.inputs.tx_ready == 0 && self.outputs.tx_bytes > 0 {
-            // It waits for the link.
+            // The card waits for a buffer of the hard block, which the link empties.
             self.quiet = 0;
         }
         if self.inputs.tx_ready != 0 && self.outputs.tx_bytes > 0 {
