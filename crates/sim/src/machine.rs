@@ -479,30 +479,34 @@ impl SimulatedMachine {
             },
             Work::Queue(_) | Work::Exchange(_) => return None,
         };
-        let stream = steps.iter().find_map(|step| if let Step::Stream(stream) = step { Some(stream) } else { None })?;
-        if stream.verb != Verb::Store
-            || matches!(stream.order, Order::SameAddress { .. })
-            || steps.iter().filter(|step| step.bytes() > 0).count() != 1
-        {
-            return None;
-        }
-        let region = self.platform.region_at(stream.span.at.bar, stream.span.at.offset, stream.span.len)?;
-        let (name, offset) = (region.name.clone(), stream.span.at.offset - region.offset_bytes.value);
-        if matches!(region.kind.value, Kind::Fifo | Kind::Registers) {
-            return None;
-        }
-        let bus = self.platform.bar(stream.span.at.bar)?.address_bytes.value + stream.span.at.offset;
+        let (span, bus) = self.stored_by(steps)?;
+        let region = self.platform.region_at(span.at.bar, span.at.offset, span.len)?;
+        let (name, offset) = (region.name.clone(), span.at.offset - region.offset_bytes.value);
         let turn = self.passes_done - 1;
         let region = self.board.region_mut(&name)?;
         let (mut found, mut meant) = ([0; 4096], [0; 4096]);
         let mut confirmed = 0;
-        for done in (0..stream.span.len).step_by(found.len()) {
-            let len = (stream.span.len - done).min(found.len() as u64) as usize;
+        for done in (0..span.len).step_by(found.len()) {
+            let len = (span.len - done).min(found.len() as u64) as usize;
             region.memory.read(offset + done, &mut found[..len]);
             stored_bytes(bus + done, turn, &mut meant[..len]);
             confirmed += found[..len].iter().zip(&meant[..len]).filter(|(found, meant)| found == meant).count() as u64;
         }
-        Some(Confirmed { claimed_bytes: stream.span.len, confirmed_bytes: confirmed })
+        Some(Confirmed { claimed_bytes: span.len, confirmed_bytes: confirmed })
+    }
+
+    /// The bytes of storage that the only moving step stores, each address once, and their bus address; `None` for other steps.
+    fn stored_by(&self, steps: &[Step]) -> Option<(Span, u64)> {
+        let mut moving = steps.iter().filter(|step| step.bytes() > 0);
+        let (Some(Step::Stream(stream)), None) = (moving.next(), moving.next()) else { return None };
+        if stream.verb != Verb::Store || matches!(stream.order, Order::SameAddress { .. }) {
+            return None;
+        }
+        let at = stream.span.at;
+        let region = self.platform.region_at(at.bar, at.offset, stream.span.len)?;
+        let keeps = !matches!(region.kind.value, Kind::Fifo | Kind::Registers);
+        let bus = self.platform.bar(at.bar)?.address_bytes.value + at.offset;
+        keeps.then_some((stream.span, bus))
     }
 }
 

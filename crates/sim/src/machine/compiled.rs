@@ -145,16 +145,19 @@ impl SimulatedMachine {
 
     /// Makes a transfer that is not timed.
     fn transfer_once(&mut self, plan: &Plan, job: Job) -> Result<(), MachineError> {
+        let (engine, _) = self.asked_of(plan)?;
         let before = BytesBefore::of(plan, &self.board);
         let deadline = self.board.now() + plan.timeout;
-        self.transfer(plan, job, deadline)?;
+        self.transfer(plan, job, self.deadline_of(&engine, deadline))?;
         self.failure(plan, 1, &before)?;
         self.settle(plan, deadline)?;
         self.failure(plan, 1, &before)
     }
 
-    /// Runs the board until it is idle.
+    /// Runs the board until it is idle, at most as long as a transfer may take: a card that sends without end is never idle.
     fn settle(&mut self, plan: &Plan, deadline: Ticks) -> Result<(), MachineError> {
+        let (engine, _) = self.asked_of(plan)?;
+        let deadline = self.deadline_of(&engine, deadline);
         let mut stop = self.stop();
         let mut is_over = false;
         let is_idle = self.board.run_while(deadline, |board| {
@@ -438,7 +441,8 @@ impl SimulatedMachine {
     fn load(&mut self, plan: &Plan, bar: u8, offset: u64, width: u8) -> Result<Option<u64>, MachineError> {
         self.board.access(bar, offset, width, None);
         let mut result = None;
-        let deadline = self.board.now() + plan.timeout;
+        let usual = self.board.now() + plan.timeout;
+        let deadline = self.engine().map_or(usual, |engine| self.deadline_of(&engine, usual));
         self.await_design(plan, deadline, "complete a load of a register", |board| {
             result = board.compiled_mut().and_then(CompiledCard::take_own_load);
             result.is_some()

@@ -3,8 +3,7 @@
 use super::Job;
 use crate::host::stored_data::stored_bytes;
 use crate::machine::SimulatedMachine;
-use lanemark_machine::{Confirmed, CoreWork, Lane, MachineError, Order, Plan, Step, Task, Transfer, Verb, Work};
-use lanemark_platform::RegionKind as Kind;
+use lanemark_machine::{Confirmed, CoreWork, Lane, MachineError, Plan, Task, Transfer, Verb, Work};
 use std::collections::BTreeSet;
 
 /// Largest part of a BAR that is loaded to compare it with what was stored.
@@ -14,26 +13,19 @@ impl SimulatedMachine {
     /// Compares both ends: of the last iteration of writes of the card, of its last read, or of stores to its memory.
     ///
     /// # Errors
-    /// Those of the accesses that read the bytes back.
+    /// [`MachineError`] of the loads or of the transfer that reads the bytes back.
     pub(in crate::machine) fn confirm_compiled(&mut self, plan: &Plan) -> Result<Option<Confirmed>, MachineError> {
         if let Some(transfer) = self.transfer_of(plan) {
             return self.confirm_transfers(plan, &transfer).map(Some);
         }
         let Work::Cores(CoreWork { lanes, .. }) = &plan.work else { return Ok(None) };
         let [Lane { task: Task::Steps(steps), .. }] = lanes.as_slice() else { return Ok(None) };
-        let mut moving = steps.iter().filter(|step| step.bytes() > 0);
-        let (Some(Step::Stream(stream)), None) = (moving.next(), moving.next()) else { return Ok(None) };
-        let at = stream.span.at;
-        let Some(region) = self.platform.region_at(at.bar, at.offset, stream.span.len) else { return Ok(None) };
-        let keeps = !matches!(region.kind.value, Kind::Fifo | Kind::Registers);
-        let is_in_order = !matches!(stream.order, Order::SameAddress { .. });
-        if stream.verb != Verb::Store || !keeps || !is_in_order || stream.span.len > MOST_COMPARED {
+        let Some((span, bus)) = self.stored_by(steps).filter(|(span, _)| span.len <= MOST_COMPARED) else {
             return Ok(None);
-        }
-        let (bar, from, len) = (stream.span.at.bar, stream.span.at.offset, stream.span.len);
-        let start = self.platform.bar(bar).map_or(0, |bar| bar.address_bytes.value);
+        };
+        let (bar, from, len) = (span.at.bar, span.at.offset, span.len);
         let mut meant = vec![0; len as usize];
-        stored_bytes(start + from, self.passes_done - 1, &mut meant);
+        stored_bytes(bus, self.passes_done - 1, &mut meant);
         let mut confirmed_bytes = 0;
         for at in from / 4..(from + len).div_ceil(4) {
             // Memory that cannot be read is not compared.
