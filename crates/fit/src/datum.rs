@@ -4,7 +4,7 @@ use crate::data_error::FitDataError;
 use lanemark_bench::{Axes, BenchError, Case, Effort, Question, question};
 use lanemark_import::Row;
 use lanemark_machine::Verb;
-use lanemark_method::{Access, AccessPath, Method, Width};
+use lanemark_method::{Access, AccessPath, Method, Reach, Width};
 use lanemark_platform::Platform;
 use lanemark_record::{Answer, Quantity};
 use lanemark_runner::OpenTarget;
@@ -57,32 +57,47 @@ impl Datum {
     ///
     /// Iterations of DMA repeat. Runs of one, two, four iterations and so on are simulated until two runs in turn take
     /// the same time for each added iteration; the others take as long. If `has_memory`, transfers depend on earlier ones
-    /// in a window, and all iterations are simulated.
+    /// in a window, and all iterations are simulated; fewer if an IOMMU `translates`.
     pub(crate) fn simulated(
         &self,
-        has_memory: bool,
+        (has_memory, translates): (bool, bool),
         run: &mut impl FnMut(bool, u64) -> Result<Option<f64>, String>,
     ) -> Result<Option<f64>, String> {
         if has_memory || !matches!(self.case.method, Method::Dma { .. }) {
-            return run(false, self.passes);
+            return run(false, self.passes(translates));
         }
         let mut run =
             |passes: u64| run(self.case.size.saturating_mul(passes) <= SHORT_RUN && passes <= SHORT_PASSES, passes);
         settled_figure(self.passes, self.question.quantity == Quantity::Bandwidth, &mut run)
     }
 
+    /// Number of iterations. Behind an IOMMU that `translates`, each transfer of a bandwidth is followed: their number is
+    /// limited to that of some thousand transfers, or of one round over a window in order.
+    pub(crate) fn passes(&self, translates: bool) -> u64 {
+        /// Iterations of at least 1024 transfers to random places: a share of misses then has a standard deviation of 1 %.
+        const FEW: u64 = 8;
+        if !translates || self.question.quantity != Quantity::Bandwidth {
+            return self.passes;
+        }
+        let Reach { is_random, .. } = self.case.reach();
+        let bytes = (self.question.accesses_per_pass)(&self.case).saturating_mul(self.case.size).max(1);
+        let round = if is_random { 1 } else { self.case.window.div_ceil(bytes) };
+        self.passes.min(round.max(FEW))
+    }
+
     /// The figure of so many iterations on this target; `None` for an answer without a figure.
     pub(crate) fn asked(&self, target: &mut OpenTarget, passes: u64) -> Result<Option<f64>, String> {
-        figure(target.ask(self.question, &self.case, &Effort { simulated_passes: Some(passes), ..self.effort() }))
+        figure(target.ask(self.question, &self.case, &Effort { simulated_passes: Some(passes), ..Effort::default() }))
     }
 
     /// The formula's figure of the same case; `None` for an answer without a figure.
-    pub(crate) fn predicted(&self, target: &mut OpenTarget) -> Result<Option<f64>, String> {
-        figure(target.ask_formulas(self.question, &self.case, &self.effort()))
+    pub(crate) fn predicted(&self, target: &mut OpenTarget, translates: bool) -> Result<Option<f64>, String> {
+        figure(target.ask_formulas(self.question, &self.case, &self.effort(translates)))
     }
 
-    pub(crate) fn effort(&self) -> Effort {
-        Effort { simulated_passes: Some(self.passes), ..Effort::default() }
+    /// The effort of a run of all iterations; fewer if an IOMMU `translates`.
+    pub(crate) fn effort(&self, translates: bool) -> Effort {
+        Effort { simulated_passes: Some(self.passes(translates)), ..Effort::default() }
     }
 
     pub(crate) fn unit(&self) -> &'static str {

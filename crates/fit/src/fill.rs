@@ -3,6 +3,7 @@
 use crate::apart::measurement_for;
 use crate::calibrate::{by_counts, calibrate};
 use crate::held_out::SMALL_PERCENT;
+use crate::mechanism::{IOMMU, WALK_READ_NS, WALK_READS, WALKERS, is_of_iommu};
 use crate::pattern::{Pattern, patterns};
 use crate::reopened::{Reopened, reopen};
 use crate::{Contender, Errors, Fit, FitData, FitDataError, FitError, Found, Table, Verdict, structure};
@@ -234,6 +235,16 @@ fn filled_from(
     let count = |(question, count): &(&str, usize)| format!("{name}: {question} ({count} answers)");
     let fitted_to = Origin::FittedTo(problem.questions().iter().map(count).collect());
     let values: Vec<f64> = fit.found.iter().map(|found| found.value).collect();
+    let mut set = set.to_vec();
+    let mut at_default = at_default;
+    if set.iter().any(|(key, _)| is_of_iommu(key)) {
+        conditional.push((WALK_READ_NS.to_owned(), vec![WALK_READS.to_owned()]));
+        // The first number of walkers stands for all that give the same figures: it is the default.
+        if !problem.depends_on(WALKERS, &values) {
+            set.retain(|(key, _)| key != WALKERS);
+            at_default.push(WALKERS.to_owned());
+        }
+    }
     conditional.retain(|(key, _)| fit.found.iter().any(|found| found.name == *key));
     for found in fit.found.iter_mut().filter(|found| conditional.iter().any(|(key, _)| *key == found.name)) {
         found.within_95 = None;
@@ -257,8 +268,11 @@ fn filled_from(
     };
     filled.missed = missed(&problem, &filled.held_out);
     filled.patterns = patterns(&problem.points(), &filled.residuals);
+    if set.iter().any(|(key, _)| is_of_iommu(key)) {
+        filled.draft = filled.draft.with_section(IOMMU)?;
+    }
     // Before the times: a time may be valid only with its mechanism.
-    for (key, value) in set {
+    for (key, value) in &set {
         filled.draft = stated(&filled.draft, key, *value, &fitted_to)?;
     }
     for found in &filled.fit.found {

@@ -3,10 +3,11 @@
 use crate::data_error::FitDataError;
 use crate::datum::{Datum, data, figure, point, selected};
 use crate::held_out::{Half, halves, halves_of_windows};
-use crate::mechanism::{MECHANISMS, is_structure, start_of};
+use crate::mechanism::{MECHANISMS, PASS_THROUGH, is_of_iommu, is_structure, start_of};
 use crate::memo::{By, Dependence, Memo};
 use crate::pattern::Point;
 use crate::simulation::{Simulation, opened};
+use crate::start::{started, with_hidden_iommu};
 use crate::whole::{Grid, between, grid};
 use crate::{Parameter, Row, Table, parameter};
 use lanemark_machine::Facts;
@@ -141,6 +142,10 @@ impl FitData {
     }
 
     fn of_data(draft: &Draft, started: Platform, mut data: Vec<Datum>) -> FitData {
+        // An IOMMU of which the file says nothing passes addresses through, until the search makes it translate them.
+        let hidden = if several_windows(&data) { with_hidden_iommu(draft) } else { None };
+        let has_hidden = hidden.is_some();
+        let started = hidden.unwrap_or(started);
         data.iter_mut().zip(0..).for_each(|(datum, number)| datum.number = number);
         let curves: Vec<String> = data.iter().map(Datum::curve).collect();
         let sizes =
@@ -156,9 +161,15 @@ impl FitData {
         let choices = MECHANISMS.iter().flat_map(|one| one.choices.iter().map(|(key, _)| *key));
         let times = MECHANISMS.iter().filter_map(|one| Some(one.time?.0));
         let mut open: Vec<(&'static str, f64, Limits)> = Vec::new();
-        for key in choices.chain(times).filter(|key| unknown(key).is_some() || draft.has_default(key)) {
+        let is_open =
+            |key: &&str| unknown(key).is_some() || draft.has_default(key) && (has_hidden || !is_of_iommu(key));
+        for key in choices.chain(times).filter(is_open) {
             let limits = unknown(key).map_or(Limits::default(), |row| row.limits);
-            let before = unknown(key).map(start_of).or_else(|| default_of(key));
+            let before = match key {
+                PASS_THROUGH => Some(1.0),
+                key if is_of_iommu(key) => started.number(key).map(|(value, _)| value),
+                key => unknown(key).map(start_of).or_else(|| default_of(key)),
+            };
             if let Some(before) = before.filter(|_| open.iter().all(|(other, ..)| *other != key)) {
                 open.push((key, before, limits));
             }
@@ -237,9 +248,7 @@ impl FitData {
 
     /// Whether the data contain figures of several stated windows, so that they may show a cache or an IOTLB.
     pub(crate) fn has_windows(&self) -> bool {
-        let mut windows = self.data.iter().filter_map(|datum| datum.case.reach().window_bytes);
-        let first = windows.next();
-        windows.any(|window| Some(window) != first)
+        several_windows(&self.data)
     }
 
     /// Number of data that are predicted by a fit to the other half of their curve.
@@ -278,6 +287,18 @@ impl FitData {
         let places = || (0..self.data.len()).filter(|place| keep(*place));
         let data = places().map(|place| self.data[place].clone()).collect();
         FitData { data, halves: places().map(|place| self.halves[place]).collect(), ..self.clone() }
+    }
+
+    /// The same fit without figures whose formulas take long behind an IOMMU: bandwidths at random places of a stated window. With
+    /// them, if these are most of the figures, or if it `needs_windows` and the others have none.
+    pub(crate) fn of_quick_figures(&self, needs_windows: bool) -> FitData {
+        let is_slow = |datum: &Datum| {
+            let reach = datum.case.reach();
+            datum.question.quantity == Quantity::Bandwidth && reach.is_random && reach.window_bytes.is_some()
+        };
+        let others = self.part(|place| !is_slow(&self.data[place]));
+        let is_enough = 2 * others.data.len() > self.data.len() && (!needs_windows || others.has_windows());
+        if is_enough { others } else { self.clone() }
     }
 
     /// This fit with the data of `other`; each datum keeps its number.
@@ -351,6 +372,14 @@ impl FitData {
         self.platform.number(key).map(|(value, _)| value)
     }
 
+    /// Whether a formula at `values` of the keys gives another figure with twice the value of a key that is not fitted.
+    pub(crate) fn depends_on(&self, key: &str, values: &[f64]) -> bool {
+        let residuals = |problem: &FitData| problem.formula_residuals(&problem.facts()?, values);
+        let twice = self.number(key).map(|value| self.with_value(key, 2.0 * value));
+        let (Ok(here), Some(Ok(twice))) = (residuals(self), twice) else { return true };
+        residuals(&twice).map_or(true, |there| there.iter().zip(&here).any(|(there, here)| (there - here).abs() > 1e-9))
+    }
+
     /// The same fit with one more key, between the bounds of its search.
     ///
     /// # Errors
@@ -371,7 +400,7 @@ impl FitData {
     /// The error of the platform; a key that is not fitted.
     pub(crate) fn without_free(&self, key: &str, fixed: Option<f64>) -> Result<(FitData, usize), String> {
         let place = self.keys.iter().position(|other| other == key).ok_or("the key is not fitted")?;
-        let fixed = fixed.or_else(|| default_of(key)).ok_or("the key has no default")?;
+        let fixed = fixed.or_else(|| default_of(key)).or_else(|| self.before(key)).ok_or("the key has no default")?;
         let mut next = self.with_value(key, fixed)?;
         next.keys.remove(place);
         next.grids.remove(place);
@@ -396,7 +425,7 @@ impl FitData {
         let mut row = |datum: &Datum| {
             let simulated = simulation.figure(datum)?.ok_or("the simulation gave no figure")?;
             // A missing closed form is not an error.
-            let formula = datum.predicted(&mut target).ok().flatten();
+            let formula = datum.predicted(&mut target, self.translates()).ok().flatten();
             Ok(Residual {
                 what: datum.name.clone(),
                 unit: datum.unit().to_owned(),
@@ -457,7 +486,12 @@ impl FitData {
                         Some(machine) => machine,
                         none => none.insert(FormulaMachine::new(&self.platform_with(values)?, facts)),
                     };
-                    let given = figure(lanemark_bench::ask(datum.question, machine, &datum.case, &datum.effort()));
+                    let given = figure(lanemark_bench::ask(
+                        datum.question,
+                        machine,
+                        &datum.case,
+                        &datum.effort(self.translates()),
+                    ));
                     if let Some(prediction) = machine.last() {
                         self.memo.judge(datum.number, on, prediction);
                     }
@@ -476,13 +510,18 @@ impl FitData {
 
     /// The simulation at `values`, with this platform.
     fn simulation<'a>(&'a self, values: &[f64], platform: &'a dyn Fn() -> Result<Platform, String>) -> Simulation<'a> {
-        Simulation::new(&self.memo, self.dependence(values), platform, self.has_memory())
+        let has_memory = (self.has_memory(), self.translates());
+        Simulation::new(&self.memo, self.dependence(values), platform, has_memory)
     }
 
     /// Whether a transfer may depend on earlier ones: by a cache, or by translations that are kept.
     fn has_memory(&self) -> bool {
-        self.platform.memory.as_ref().is_some_and(|memory| memory.cached_lines() > 0)
-            || self.platform.iommu.as_ref().is_some_and(Iommu::translates)
+        self.platform.memory.as_ref().is_some_and(|memory| memory.cached_lines() > 0) || self.translates()
+    }
+
+    /// Whether an IOMMU translates addresses.
+    pub(crate) fn translates(&self) -> bool {
+        self.platform.iommu.as_ref().is_some_and(Iommu::translates)
     }
 
     fn is_full_duplex(&self) -> bool {
@@ -548,13 +587,9 @@ impl FitData {
     }
 }
 
-/// The platform with the start values of its unknown numbers.
-fn started(draft: &Draft) -> Result<Platform, FitDataError> {
-    let unknowns = draft.unknowns();
-    if unknowns.is_empty() {
-        return Err(FitDataError::NothingUnknown { platform: draft.name().to_owned() });
-    }
-    let origin = Origin::Assumed("the start of the search".to_owned());
-    let started = unknowns.iter().try_fold(draft.clone(), |draft, row| draft.fill(&row.key, start_of(row), &origin));
-    started.and_then(Draft::complete).map_err(|error| FitDataError::Start(error.to_string()))
+/// Whether the data contain figures of several stated windows.
+fn several_windows(data: &[Datum]) -> bool {
+    let mut windows = data.iter().filter_map(|datum| datum.case.reach().window_bytes);
+    let first = windows.next();
+    windows.any(|window| Some(window) != first)
 }

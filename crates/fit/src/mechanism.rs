@@ -13,6 +13,8 @@ pub(crate) struct Mechanism {
     pub(crate) is_alike: bool,
     /// Key of the time that it replaces in some windows. Only figures of several windows show such a mechanism.
     pub(crate) replaces: Option<&'static str>,
+    /// Whether it is an IOMMU of which the file says nothing. Only figures of several windows show one.
+    pub(crate) is_iommu: bool,
 }
 
 impl Mechanism {
@@ -20,7 +22,7 @@ impl Mechanism {
         choices: &'static [(&'static str, &'static [f64])],
         time: Option<(&'static str, [f64; 3])>,
     ) -> Mechanism {
-        Mechanism { choices, time, is_alike: false, replaces: None }
+        Mechanism { choices, time, is_alike: false, replaces: None, is_iommu: false }
     }
 
     const fn alike(choices: &'static [(&'static str, &'static [f64])]) -> Mechanism {
@@ -33,6 +35,10 @@ impl Mechanism {
         choices: &'static [(&'static str, &'static [f64])],
     ) -> Mechanism {
         Mechanism { replaces: Some(replaces), ..Mechanism::of(choices, Some(time)) }
+    }
+
+    const fn iommu(choices: &'static [(&'static str, &'static [f64])]) -> Mechanism {
+        Mechanism { is_iommu: true, ..Mechanism::of(choices, Some((WALK_READ_NS, OF_A_WALK))) }
     }
 }
 
@@ -54,6 +60,23 @@ const CACHES: &[f64] = &[
     100_663_296.0,
     134_217_728.0,
 ];
+/// Whether an IOMMU passes addresses through, and the entries of its IOTLB, for pages of 4 KiB and of 2 MiB: from 64 KiB to
+/// 16 MiB, and from 32 MiB on. In between, both have the same reach.
+pub(crate) const PASS_THROUGH: &str = "iommu.pass_through";
+const NO: &[f64] = &[0.0];
+const SMALL_PAGES: &[f64] = &[4096.0];
+const LARGE_PAGES: &[f64] = &[2_097_152.0];
+const ENTRIES: &[f64] = &[16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0];
+const ENTRIES_OF_LARGE: &[f64] = &[16.0, 32.0, 64.0, 128.0, 256.0];
+/// Concurrent page walks: the search range of the key.
+pub(crate) const WALKERS: &str = "iommu.walkers";
+const NUMBERS_OF_WALKERS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0];
+/// Time of one read of a walk: from a hit in a cache near the IOMMU to DRAM with waits.
+pub(crate) const WALK_READ_NS: &str = "iommu.walk_read_ns";
+/// Reads of a walk, of which figures determine only the time of all.
+pub(crate) const WALK_READS: &str = "iommu.walk_reads";
+const OF_A_WALK: [f64; 3] = [20.0, 60.0, 180.0];
+
 /// Sizes of chunks and segments, of requests, and of completions: powers of two.
 const CHUNKS: &[f64] = &[64.0, 128.0, 256.0, 512.0, 1024.0];
 const SEGMENTS: &[f64] = &[256.0, 512.0, 1024.0, 2048.0, 4096.0];
@@ -129,11 +152,38 @@ pub(crate) const MECHANISMS: &[Mechanism] = &[
         ("memory.cached_read_ns", [1.0, 0.75, 0.5]),
         &[("memory.cache_bytes", CACHES)],
     ),
+    Mechanism::iommu(&[
+        (PASS_THROUGH, NO),
+        ("iommu.page_bytes", SMALL_PAGES),
+        ("iommu.iotlb_entries", ENTRIES),
+        (WALKERS, NUMBERS_OF_WALKERS),
+    ]),
+    Mechanism::iommu(&[
+        (PASS_THROUGH, NO),
+        ("iommu.page_bytes", LARGE_PAGES),
+        ("iommu.iotlb_entries", ENTRIES_OF_LARGE),
+        (WALKERS, NUMBERS_OF_WALKERS),
+    ]),
 ];
+
+/// The section of an IOMMU that a search may add, with the values that figures hardly show.
+pub(crate) const IOMMU: &str = r#"[iommu]
+iotlb_entries = { value = 64, assumed = "chosen by a fit" }
+iotlb_ways = { value = 4, assumed = "figures at random places hardly depend on it" }
+lookup_ns = { value = 0, assumed = "part of the latency of memory: every figure includes both" }
+walk_read_ns = { value = 80, assumed = "fitted" }
+"#;
+
+/// Whether `key` belongs to the section of an IOMMU.
+pub(crate) fn is_of_iommu(key: &str) -> bool {
+    key.starts_with("iommu.")
+}
 
 /// Whether `key` is chosen among a few values by the search over structures.
 pub(crate) fn is_chosen(key: &str) -> bool {
-    MECHANISMS.iter().any(|mechanism| mechanism.choices.iter().any(|(name, _)| *name == key))
+    // An unknown number of an IOMMU that the file has is fitted.
+    let is_of = |mechanism: &&Mechanism| mechanism.choices.iter().any(|(name, _)| *name == key);
+    MECHANISMS.iter().filter(|mechanism| !mechanism.is_iommu).any(|mechanism| is_of(&mechanism))
 }
 
 /// Whether `value` is one of the values of `key` among which the search over structures chooses.
@@ -234,9 +284,10 @@ mod tests {
 
     #[test]
     fn every_value_tried_is_allowed() {
-        let card = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
         let origin = lanemark_platform::Origin::Assumed("a test".to_owned());
         for mechanism in MECHANISMS {
+            let name = if mechanism.is_iommu { "card-gen5-x16-iommu" } else { "card-gen5-x16" };
+            let card = lanemark_platform::preset(name).unwrap().unwrap();
             for combination in mechanism.combinations() {
                 let mut changed = card.clone();
                 for (key, value) in combination {

@@ -10,18 +10,20 @@ pub(crate) struct Simulation<'a> {
     memo: &'a Memo,
     dependence: Dependence<'a>,
     platform: &'a dyn Fn() -> Result<Platform, String>,
-    has_memory: bool,
+    /// Whether a transfer may depend on earlier ones, and whether an IOMMU translates.
+    has_memory: (bool, bool),
     /// The simulation of every transfer, and the one that skips steady states.
     targets: [Option<OpenTarget>; 2],
 }
 
 impl<'a> Simulation<'a> {
-    /// `dependence` are the values of `platform`. `has_memory`: whether a transfer may depend on earlier ones.
+    /// `dependence` are the values of `platform`. `has_memory`: whether a transfer may depend on earlier
+    /// ones, and whether an IOMMU translates.
     pub(crate) fn new(
         memo: &'a Memo,
         dependence: Dependence<'a>,
         platform: &'a dyn Fn() -> Result<Platform, String>,
-        has_memory: bool,
+        has_memory: (bool, bool),
     ) -> Simulation<'a> {
         Simulation { memo, dependence, platform, has_memory, targets: [None, None] }
     }

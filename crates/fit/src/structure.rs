@@ -12,7 +12,7 @@ use crate::fit_data::FitData;
 use crate::least_squares::{FIRST_GAIN, Rows, derivatives, solve, sum_of_squares};
 use crate::mechanism::{MECHANISMS, Mechanism, only_of};
 use crate::trial::{PROMISING, Trial};
-use crate::windows;
+use crate::{translated, windows};
 use lanemark_machine::Verb;
 
 /// Most mechanisms that are added.
@@ -124,6 +124,17 @@ fn exchanged(best: &Trial, compared: &mut Vec<(Trial, Vec<f64>)>) -> Vec<(Trial,
 /// Trials with one more mechanism that reduce the errors most, best first: after short fits, of which the worse ones are
 /// given up early.
 fn promising(best: &Trial) -> Vec<Trial> {
+    if !best.problem.translates() {
+        return promising_for(best);
+    }
+    // Behind an IOMMU, each judgement takes long: only of what chance does not explain.
+    let quick = best.for_quick_figures(false);
+    let found = promising_for(&quick).into_iter().filter(|trial| trial.is_more_than_chance(&quick));
+    found.map(|trial| trial.for_figures_of(&best.problem)).collect()
+}
+
+/// As [`promising`], for the figures of this trial.
+fn promising_for(best: &Trial) -> Vec<Trial> {
     let Some((_, before)) = best.fitted_to(&best.problem, &best.values, (1, FIRST_GAIN)) else { return Vec::new() };
     let ask = |values: &[f64]| best.residuals(&best.problem, values).map_err(|_| ());
     let Ok(left) = ask(&best.values) else { return Vec::new() };
@@ -133,9 +144,17 @@ fn promising(best: &Trial) -> Vec<Trial> {
     };
     let here = (left, jacobian);
     let mut tried: Vec<(f64, usize, Trial)> = Vec::new();
-    let is_seen = |mechanism: &Mechanism| mechanism.replaces.is_none() || best.problem.has_windows();
+    let is_of_windows = |mechanism: &Mechanism| mechanism.replaces.is_some() || mechanism.is_iommu;
+    let is_seen = |mechanism: &Mechanism| !is_of_windows(mechanism) || best.problem.has_windows();
     for (number, mechanism) in MECHANISMS.iter().enumerate().filter(|(_, mechanism)| is_seen(mechanism)) {
-        for set in combinations(best, mechanism) {
+        let sets = combinations(best, mechanism);
+        if mechanism.is_iommu {
+            let starts = translated::started(best, mechanism, &sets).into_iter();
+            let ends = starts.filter_map(|start| start.after_steps(SCREENING[0].1));
+            tried.extend(ends.map(|(left, trial)| (left, number, trial)));
+            continue;
+        }
+        for set in sets {
             let starts = started(best, &here, mechanism, &set).into_iter();
             let ends = starts.filter_map(|start| start.after_steps(SCREENING[0].1));
             tried
@@ -172,6 +191,9 @@ fn promising(best: &Trial) -> Vec<Trial> {
 /// The combinations of values of a mechanism that may be added; an empty one if only its time is missing.
 fn combinations(best: &Trial, mechanism: &Mechanism) -> Vec<Vec<(&'static str, f64)>> {
     let time = mechanism.time.filter(|(key, _)| !best.problem.has_key(key));
+    if mechanism.is_iommu && best.problem.translates() {
+        return Vec::new();
+    }
     if time.is_some_and(|(key, _)| !best.problem.is_open(key)) || (time.is_none() && mechanism.choices.is_empty()) {
         return Vec::new();
     }

@@ -5,7 +5,7 @@ use crate::contender::Contender;
 use crate::distinction::Fitted;
 use crate::fit_data::FitData;
 use crate::least_squares::{FIRST_GAIN, scout, sum_of_squares};
-use crate::mechanism::{BEAT_BYTES, BEAT_NS, is_choice};
+use crate::mechanism::{BEAT_BYTES, BEAT_NS, PASS_THROUGH, is_choice};
 use lanemark_machine::Facts;
 
 /// Predictions by formulas after which no more structures are tried: several times those of a usual search. A time would
@@ -21,7 +21,7 @@ const GAIN_OF_FIT: f64 = 1e-4;
 /// Most steps of a fit after a count was rounded.
 const STEPS_OF_REST: usize = 6;
 
-/// Structures with one more mechanism: about as many combinations as [`MECHANISMS`] have.
+/// Structures with one more mechanism: about as many combinations as [`MECHANISMS`] have, without those of an IOMMU.
 const STRUCTURES: f64 = 150.0;
 
 /// A mechanism must reduce the sum of squares to this share, or it is not tried.
@@ -58,6 +58,17 @@ impl Trial {
         self.problem.predictions() >= MOST_PREDICTIONS
     }
 
+    /// This trial for figures whose formulas are quick behind an IOMMU.
+    pub(crate) fn for_quick_figures(&self, needs_windows: bool) -> Trial {
+        Trial { problem: self.problem.of_quick_figures(needs_windows), ..self.clone() }
+    }
+
+    /// This trial for the figures of `problem`.
+    pub(crate) fn for_figures_of(&self, problem: &FitData) -> Trial {
+        let instead = self.instead.iter().map(|trial| trial.for_figures_of(problem)).collect();
+        Trial { problem: self.problem.with_data_of(problem), instead, ..self.clone() }
+    }
+
     /// Whether the formulas give all figures with these residuals.
     pub(crate) fn gives(&self, residuals: &[f64]) -> bool {
         let own = self.residuals(&self.problem, &self.values);
@@ -73,7 +84,9 @@ impl Trial {
         let held_out = errors.iter().zip(counted).filter(|(_, place)| held_out.contains(place));
         let errors_percent = held_out.map(|(error, _)| *error).collect();
         let mut set: Vec<(String, f64)> = Vec::new();
-        for (key, value) in self.added.iter().flat_map(|added| &added.set) {
+        let all = self.added.iter().flat_map(|added| &added.set);
+        // The other keys of an IOMMU say that it translates.
+        for (key, value) in all.filter(|(key, _)| *key != PASS_THROUGH) {
             set.retain(|(other, _)| other != key);
             set.push(((*key).to_owned(), *value));
         }

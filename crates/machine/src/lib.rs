@@ -79,7 +79,7 @@ pub use small_copies::SmallCopies;
 pub use steady::{Steady, Unsteady};
 pub use step::{BlockCopy, DriverCall, Order, Span, Step, Stream};
 pub use trace::{CreditsLeft, Direction, Dllp, DllpKind, Frame, StallSite, Trace, TraceGap, Waited};
-pub use transfer::{Partner, Pattern, Transfer, Window, WriteRead};
+pub use transfer::{Partner, Pattern, PlaceOrder, Transfer, Window, WriteRead};
 pub use work::{CoreWork, EngineJob, EngineWork, Lane, Task, Work};
 
 use lanemark_units::Ticks;

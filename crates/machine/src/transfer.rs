@@ -131,12 +131,21 @@ impl Window {
     /// ```
     #[must_use]
     pub const fn place(&self, nth: u64, bytes: u64) -> u64 {
-        let places = self.places(bytes);
-        let place = match self.pattern {
-            Pattern::Sequential | Pattern::Strided(_) => nth % places,
-            Pattern::Random | Pattern::RandomStrided(_) => mixed(nth) % places,
-        };
-        self.offset + place * self.step(bytes)
+        self.order_of(bytes).place(nth)
+    }
+
+    /// The places of transfers of `bytes` bytes in their order, for many of them.
+    ///
+    /// ```
+    /// use lanemark_machine::{Pattern, Window};
+    /// let window = Window { offset: 64, len: 1024, pattern: Pattern::Random };
+    /// let order = window.order_of(64);
+    /// assert!((0..100).all(|nth| order.place(nth) == window.place(nth, 64)));
+    /// ```
+    #[must_use]
+    pub const fn order_of(&self, bytes: u64) -> PlaceOrder {
+        let (places, step) = (self.places(bytes), self.step(bytes));
+        PlaceOrder { offset: self.offset, places, step, is_random: self.pattern.is_random() }
     }
 
     /// Number of transfers of `bytes` bytes that fit; at least one.
@@ -172,6 +181,24 @@ impl Window {
             },
             _ => bytes,
         }
+    }
+}
+
+/// Places of transfers of one length in a window, in their order.
+#[derive(Clone, Copy, Debug)]
+pub struct PlaceOrder {
+    offset: u64,
+    places: u64,
+    step: u64,
+    is_random: bool,
+}
+
+impl PlaceOrder {
+    /// Offset of transfer number `nth`.
+    #[must_use]
+    pub const fn place(&self, nth: u64) -> u64 {
+        let place = if self.is_random { mixed(nth) % self.places } else { nth % self.places };
+        self.offset + place * self.step
     }
 }
 

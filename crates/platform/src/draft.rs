@@ -263,6 +263,26 @@ impl Draft {
         self.with_own_text(text)
     }
 
+    /// Returns a copy with another section at the end of the file, in the text of a platform file.
+    ///
+    /// ```
+    /// use lanemark_platform::Draft;
+    /// let draft = Draft::parse("card.toml", include_str!("../../../platforms/card-gen5-x16.toml"))?;
+    /// let value = |key: &str, value: u32| format!("{key} = {{ value = {value}, assumed = \"a guess\" }}\n");
+    /// let keys = [("iotlb_entries", 64), ("iotlb_ways", 4), ("lookup_ns", 10), ("walk_read_ns", 80)];
+    /// let section = format!("[iommu]\n{}", keys.map(|(key, number)| value(key, number)).concat());
+    /// let with_iommu = draft.with_section(&section)?;
+    /// assert!(with_iommu.values().iter().any(|value| value.key == "iommu.walkers"));
+    /// assert!(with_iommu.with_section(&section).is_err(), "the file has this section");
+    /// # Ok::<(), lanemark_platform::PlatformError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`PlatformError`] if a file has this section already, or if the section has a problem.
+    pub fn with_section(&self, section: &str) -> Result<Draft, PlatformError> {
+        self.with_own_text(format!("{}\n\n{section}", self.text().trim_end()))
+    }
+
     /// The value that a file assumes for `key`, as text, and the reason; `None` for a default and for any other origin.
     ///
     /// ```

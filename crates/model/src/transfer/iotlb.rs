@@ -13,34 +13,46 @@
 
 use lanemark_platform::{Iommu, Memory};
 use lanemark_units::Ticks;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeSet, VecDeque};
 
-/// Cached translations of a set.
-#[derive(Clone, Debug, Default)]
-struct Set {
-    /// Number of the last use of each page.
-    used: BTreeMap<u64, u64>,
-    /// The page of each of these uses.
-    order: BTreeMap<u64, u64>,
+/// Index of no entry.
+const NONE: u32 = 0;
+
+/// A cached translation, and its neighbours in the order of the last uses in its set.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    page: u64,
+    older: u32,
+    newer: u32,
 }
 
-impl Set {
-    /// Marks a page as the most recently used one, as number `clock`.
-    fn put(&mut self, page: u64, clock: u64) {
-        if let Some(before) = self.used.insert(page, clock) {
-            self.order.remove(&before);
-        }
-        self.order.insert(clock, page);
-    }
+/// A set: its entries by their last use.
+#[derive(Clone, Copy, Debug, Default)]
+struct Set {
+    oldest: u32,
+    newest: u32,
+    count: u32,
+}
+
+/// State of a page that is not in memory only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    /// Cached, in the entry of this index.
+    Cached(u32),
+    /// Its walk ends at this time.
+    Walking(Ticks),
 }
 
 /// State of the IOMMU after the requests so far.
 #[derive(Clone, Debug)]
 pub(super) struct Translator<'a> {
     iommu: &'a Iommu,
-    sets: BTreeMap<u64, Set>,
-    /// Number of uses of cached translations.
-    clock: u64,
+    /// Cached pages, and those whose walk is outstanding.
+    known: FxHashMap<u64, Known>,
+    sets: Vec<Set>,
+    /// Cached translations of all sets, from index 1 on.
+    entries: Vec<Entry>,
     /// The page used last, if it is cached.
     last: Option<u64>,
     /// End and page of each outstanding walk, the first end first.
@@ -57,12 +69,39 @@ pub(super) struct Translator<'a> {
     pub(super) busy: Ticks,
 }
 
+/// Outstanding walks, with their pages relative to the next one, and times of the walkers.
+#[derive(Debug)]
+pub(super) struct WalkMark {
+    walks: Vec<(Ticks, u64)>,
+    /// The first one that is free first.
+    walkers: Vec<Ticks>,
+    next: Ticks,
+    /// Whether the page of the next request is cached.
+    is_cached: bool,
+    /// As [`Translator::busy`].
+    pub(super) busy: Ticks,
+}
+
+impl WalkMark {
+    /// Whether every walk ends, and every walker is free, exactly `passed` after one of `earlier`.
+    pub(super) fn is_like(&self, earlier: &WalkMark, passed: Ticks) -> bool {
+        let is_later = |(now, then): (&Ticks, &Ticks)| *now == *then + passed;
+        let is_walked_later = |(now, then): (&(Ticks, u64), &(Ticks, u64))| now.0 == then.0 + passed && now.1 == then.1;
+        self.is_cached == earlier.is_cached
+            && self.walks.len() == earlier.walks.len()
+            && is_later((&self.next, &earlier.next))
+            && self.walkers.iter().zip(&earlier.walkers).all(is_later)
+            && self.walks.iter().zip(&earlier.walks).all(is_walked_later)
+    }
+}
+
 impl<'a> Translator<'a> {
     pub(super) fn new(iommu: &'a Iommu) -> Translator<'a> {
         Translator {
             iommu,
-            sets: BTreeMap::new(),
-            clock: 0,
+            known: FxHashMap::default(),
+            sets: vec![Set::default(); iommu.sets() as usize],
+            entries: vec![Entry::default()],
             last: None,
             walks: VecDeque::new(),
             walkers: vec![Ticks::ZERO; iommu.walkers.value.max(1) as usize],
@@ -83,11 +122,18 @@ impl<'a> Translator<'a> {
     pub(super) fn look(&mut self, now: Ticks, page: u64) -> Ticks {
         let looked = now + self.iommu.lookup_ns.value;
         self.end_walks(now);
-        if self.finds(page) {
+        if self.last == Some(page) {
             return looked;
         }
-        match self.walks.iter().find(|(_, walked)| *walked == page) {
-            Some((until, _)) => looked.max(*until),
+        match self.known.get(&page).copied() {
+            Some(Known::Cached(place)) => {
+                let set = set_of(self.iommu, page);
+                self.take_out(set, place);
+                self.put_newest(set, place);
+                self.last = Some(page);
+                looked
+            }
+            Some(Known::Walking(until)) => looked.max(until),
             None => self.walk(looked, page),
         }
     }
@@ -99,18 +145,40 @@ impl<'a> Translator<'a> {
         (self.next, self.busy) = (Ticks::ZERO, Ticks::ZERO);
     }
 
-    /// Whether a page is cached, which its use makes the most recently used one.
-    fn finds(&mut self, page: u64) -> bool {
-        if self.last == Some(page) {
-            return true;
+    /// The outstanding walks and the walkers before a request for `page`.
+    pub(super) fn mark(&self, page: u64) -> WalkMark {
+        let mut walkers = self.walkers.clone();
+        walkers.sort_unstable();
+        let walks = self.walks.iter().map(|(until, walked)| (*until, walked.wrapping_sub(page))).collect();
+        let is_cached = matches!(self.known.get(&page), Some(Known::Cached(_)));
+        WalkMark { walks, walkers, next: self.next, is_cached, busy: self.busy }
+    }
+
+    /// Removes an entry from the order of its set.
+    fn take_out(&mut self, set: u64, place: u32) {
+        let Entry { older, newer, .. } = self.entries[place as usize];
+        let ends = &mut self.sets[set as usize];
+        match older {
+            NONE => ends.oldest = newer,
+            older => self.entries[older as usize].newer = newer,
         }
-        let Some(set) = self.sets.get_mut(&set_of(self.iommu, page)).filter(|set| set.used.contains_key(&page)) else {
-            return false;
-        };
-        self.clock += 1;
-        set.put(page, self.clock);
-        self.last = Some(page);
-        true
+        match newer {
+            NONE => ends.newest = older,
+            newer => self.entries[newer as usize].older = older,
+        }
+        ends.count -= 1;
+    }
+
+    /// Adds an entry to its set as the most recently used one.
+    fn put_newest(&mut self, set: u64, place: u32) {
+        let ends = &mut self.sets[set as usize];
+        match ends.newest {
+            NONE => ends.oldest = place,
+            newest => self.entries[newest as usize].newer = place,
+        }
+        let entry = &mut self.entries[place as usize];
+        (entry.older, entry.newer) = (ends.newest, NONE);
+        (ends.newest, ends.count) = (place, ends.count + 1);
     }
 
     /// Starts a walk that is needed at `from`; returns its end.
@@ -122,22 +190,26 @@ impl<'a> Translator<'a> {
         *free = until;
         self.next = start + self.iommu.walk_interval_ns.value;
         self.busy += Ticks(time.0 / count).max(self.iommu.walk_interval_ns.value);
-        let place = self.walks.partition_point(|(end, _)| *end <= until);
-        self.walks.insert(place, (until, page));
+        let later = self.walks.iter().rev().take_while(|(end, _)| *end > until).count();
+        self.walks.insert(self.walks.len() - later, (until, page));
+        self.known.insert(page, Known::Walking(until));
         until
     }
 
     /// Time of the reads of a walk.
     fn walked(&mut self, page: u64) -> Ticks {
+        let read = self.iommu.walk_read_ns.value;
+        let blocks = self.iommu.walk_cache_entries.value as usize;
         let block = page / Iommu::BLOCK_PAGES;
         let known = self.blocks.iter().position(|other| *other == block);
         let reads = if known.is_some() { 1 } else { self.iommu.walk_reads.value };
-        if let Some(place) = known {
-            self.blocks.remove(place);
+        if blocks > 0 {
+            if let Some(place) = known {
+                self.blocks.remove(place);
+            }
+            self.blocks.push_front(block);
+            self.blocks.truncate(blocks);
         }
-        self.blocks.push_front(block);
-        self.blocks.truncate(self.iommu.walk_cache_entries.value as usize);
-        let read = self.iommu.walk_read_ns.value;
         let Some(table) = &mut self.table else { return read * u64::from(reads) };
         let lines = (0..reads).map(|level| {
             let entry = page.checked_shr(Iommu::BLOCK_PAGES.trailing_zeros() * level).unwrap_or(0);
@@ -151,14 +223,20 @@ impl<'a> Translator<'a> {
     fn end_walks(&mut self, now: Ticks) {
         while let Some((_, page)) = self.walks.front().copied().filter(|(until, _)| *until <= now) {
             self.walks.pop_front();
-            let set = self.sets.entry(set_of(self.iommu, page)).or_default();
-            if set.used.len() as u64 >= u64::from(self.iommu.iotlb_ways.value)
-                && let Some((_, oldest)) = set.order.pop_first()
-            {
-                set.used.remove(&oldest);
-            }
-            self.clock += 1;
-            set.put(page, self.clock);
+            let set = set_of(self.iommu, page);
+            let ends = &mut self.sets[set as usize];
+            let place = if ends.count >= self.iommu.iotlb_ways.value && ends.oldest != NONE {
+                let place = ends.oldest;
+                self.take_out(set, place);
+                self.known.remove(&self.entries[place as usize].page);
+                place
+            } else {
+                self.entries.push(Entry::default());
+                (self.entries.len() - 1) as u32
+            };
+            self.entries[place as usize].page = page;
+            self.put_newest(set, place);
+            self.known.insert(page, Known::Cached(place));
             self.last = Some(page);
         }
     }

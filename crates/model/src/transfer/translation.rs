@@ -19,8 +19,8 @@
 //! an 8 B completion, and its beats; meanwhile the channel issues no request. If the lookup is shorter than the
 //! acknowledgment of the request on the link, the completion waits for it, and the formula is a lower bound.
 
-use super::iotlb::{Translator, set_of};
-use super::way::Way;
+use super::pages::{MOST_PLACES, Pages};
+use super::way::{PAGE, Way};
 use crate::bound::Bound;
 use crate::bounds::Largest;
 use crate::path::Path;
@@ -28,12 +28,6 @@ use lanemark_machine::{Partner, Verb};
 use lanemark_platform::{Iommu, Memory};
 use lanemark_units::Ticks;
 use lanemark_wire::ats::ENTRY_BYTES;
-use std::collections::BTreeMap;
-
-/// Maximum number of places of a window that are examined one by one.
-const MOST_PLACES: u64 = 1 << 20;
-/// Maximum number of single requests that are looked up one by one.
-const MOST_LOOKED_UP: u64 = 1 << 18;
 
 /// Translation requests of a device, when all translations that stay cached are cached.
 #[derive(Clone, Copy, Debug)]
@@ -59,15 +53,6 @@ struct Walks {
     has_room: bool,
     /// Whether the last-level cache holds the same lines as without walks.
     is_undisturbed: bool,
-}
-
-/// Walks of single requests, one after the other.
-#[derive(Clone, Copy, Debug)]
-struct LookedUp {
-    /// Time from their lookups until the ends of their walks.
-    walked_ns: f64,
-    /// Whether each request was looked up.
-    is_complete: bool,
 }
 
 impl Way<'_> {
@@ -203,44 +188,8 @@ impl Way<'_> {
         largest.or_again(Largest::of([(bound, queued.ns + beyond.as_ns())])).blurred()
     }
 
-    /// Walks of this many transfers of one request each, one after the other, after those of the warm-up; each takes
-    /// `hit_ns` if its page hits.
-    fn looked_up(&self, iommu: &Iommu, transfers: u64, hit_ns: f64) -> LookedUp {
-        let (window, bytes) = (&self.transfer.window, self.transfer.bytes);
-        let (hit, lookup) = (Ticks::from_ns(hit_ns).unwrap_or(Ticks::ZERO), iommu.lookup_ns.value);
-        let mut translator = Translator::new(iommu);
-        let (mut now, mut walked) = (Ticks::ZERO, Ticks::ZERO);
-        let mut look = |translator: &mut Translator<'_>, nth: u64| {
-            let page = self.base.saturating_add(window.place(nth, bytes)) / iommu.page_bytes.value;
-            let walk = translator.look(now, page).since(now + lookup);
-            (now, walked) = (now + hit + walk, walked + walk);
-            walked
-        };
-        let mut before = Ticks::ZERO;
-        for nth in self.warmed.saturating_sub(MOST_LOOKED_UP)..self.warmed {
-            before = look(&mut translator, nth);
-        }
-        translator.rest();
-        // Of more transfers, two halves are looked up, of whole rounds if they are in order.
-        let round = if window.pattern.is_random() { 1 } else { window.places(bytes) };
-        let most = MOST_LOOKED_UP / 2;
-        let half =
-            if transfers <= MOST_LOOKED_UP { transfers / 2 } else { (most / round * round).max(most.min(round)) };
-        let is_complete = transfers <= MOST_LOOKED_UP;
-        let (mut of_half, mut of_all) = (before, before);
-        for nth in 0..if is_complete { transfers } else { 2 * half } {
-            of_all = look(&mut translator, nth);
-            if nth + 1 == half {
-                of_half = of_all;
-            }
-        }
-        let others = if is_complete { 0.0 } else { (transfers - 2 * half) as f64 / half as f64 };
-        let walked_ns = of_all.since(before).as_ns() + others * of_all.since(of_half).as_ns();
-        LookedUp { walked_ns, is_complete }
-    }
-
     /// Maximum number of requests that wait at the IOMMU, limited by the credits of the root port.
-    fn most_waiting(&self) -> u32 {
+    pub(super) fn most_waiting(&self) -> u32 {
         let root = &self.platform.root_complex;
         match self.transfer.verb {
             Verb::Store => root.posted_header_credits.value,
@@ -257,26 +206,24 @@ impl Way<'_> {
         let through = iommu.walks_through_cache();
         // A table in the cache: no entry takes less than a cache hit.
         let read = if through { iommu.walk_cached_read_ns.value } else { iommu.walk_read_ns.value };
-        if window.pattern.is_random() || places > MOST_PLACES || bytes == 0 {
+        if window.pattern.is_random() {
+            let has_room = !through && self.fit_after_warm_up(iommu, transfers);
+            return Walks { has_room, is_undisturbed: has_room, ..Walks::default() };
+        }
+        if places > MOST_PLACES || bytes == 0 {
             return Walks::default();
         }
-        let (all, ways) = (self.pages(iommu, places), iommu.iotlb_ways.value);
         let (known, reads) = (iommu.walk_cache_entries.value as usize, u64::from(iommu.walk_reads.value));
-        let of_set = in_sets(iommu, &all);
+        let Pages { missed, blocks, has_room, .. } = self.pages_in_sets(iommu, places, waiting);
         // Each page occurs once in the first pass, before which the IOTLB is empty.
-        let first = if transfers < places { self.pages(iommu, transfers).len() } else { all.len() };
+        let first = self.pages(iommu, transfers.min(places)).len();
         let first_reads = first as f64 * if known == 0 { reads as f64 } else { 1.0 };
-        let room = ways.saturating_add(waiting);
-        let is_missed = |page: &&u64| of_set.get(&set_of(iommu, **page)).is_some_and(|pages| *pages > room);
-        let missed: Vec<u64> = all.iter().filter(is_missed).copied().collect();
-        let mut blocks: Vec<u64> = missed.iter().map(|page| page / Iommu::BLOCK_PAGES).collect();
-        blocks.dedup();
         let whole = match known {
-            0 => missed.len(),
-            known if blocks.len() > known => blocks.len(),
+            0 => missed,
+            known if blocks > known => blocks,
             _ => 0,
         };
-        let all_reads = missed.len() as f64 + (reads - 1) as f64 * whole as f64;
+        let all_reads = missed as f64 + (reads - 1) as f64 * whole as f64;
         let is_whole = self.is_warm && transfers.is_multiple_of(places);
         // After whole passes, the first is like the others.
         let (rounds, first, first_reads) = match (transfers / places, is_whole) {
@@ -284,14 +231,14 @@ impl Way<'_> {
             (rounds, false) if self.is_warm => (rounds.saturating_sub(1) as f64, 0.0, 0.0),
             (rounds, false) => (rounds.saturating_sub(1) as f64, first as f64, first_reads),
         };
-        let is_undisturbed = !through || self.has_room_for_table(&all, reads);
+        let is_undisturbed = !through || self.has_room_for_table(&self.pages(iommu, places), reads);
         let is_read = self.transfer.verb == Verb::Load;
         Walks {
-            count: first + rounds * missed.len() as f64,
+            count: first + rounds * missed as f64,
             time_ns: read.as_ns() * (first_reads + rounds * all_reads),
             // Writes of a device evict lines of the table.
-            is_exact: is_whole && is_undisturbed && (is_read || !through || missed.is_empty()),
-            has_room: of_set.values().all(|pages| *pages <= ways),
+            is_exact: is_whole && is_undisturbed && (is_read || !through || missed == 0),
+            has_room,
             is_undisturbed,
         }
     }
@@ -318,31 +265,14 @@ impl Way<'_> {
         of_a_set.fold(0, u64::saturating_add) <= Memory::CACHE_WAYS
     }
 
-    /// The pages of this many transfers, in order.
-    fn pages(&self, iommu: &Iommu, transfers: u64) -> Vec<u64> {
-        let (page, bytes) = (iommu.page_bytes.value, self.transfer.bytes);
-        let mut pages: Vec<u64> = Vec::new();
-        for nth in 0..transfers {
-            let start = self.base.saturating_add(self.transfer.window.place(nth, bytes));
-            let touched = start / page..=start.saturating_add(bytes - 1) / page;
-            let last = pages.last().copied();
-            pages.extend(touched.filter(|page| last != Some(*page)));
-        }
-        pages
-    }
-
     /// Whether each transfer is one request.
     fn is_one_request_each(&self) -> bool {
         let places = self.transfer.window.places(self.transfer.bytes).min(MOST_PLACES);
-        (0..places).all(|nth| self.pieces(nth).is_some_and(|pieces| pieces.len() == 1))
+        // Transfers in blocks of a page or less, and those that repeat, are split alike.
+        let others = match self.period() {
+            _ if self.has_blocks() && self.transfer.window.step(self.transfer.bytes) <= PAGE => 1,
+            period => period.map_or(places, |period| period.min(places)),
+        };
+        (0..others).all(|nth| self.count_and_last(nth).is_some_and(|(requests, _)| requests == 1))
     }
-}
-
-/// Number of these pages in each set that has any.
-fn in_sets(iommu: &Iommu, pages: &[u64]) -> BTreeMap<u64, u32> {
-    let mut of_set: BTreeMap<u64, u32> = BTreeMap::new();
-    for page in pages {
-        *of_set.entry(set_of(iommu, *page)).or_default() += 1;
-    }
-    of_set
 }
