@@ -272,13 +272,19 @@ fn print_distinctions(out: &mut impl Write, contenders: &[Contender]) -> Result<
         writeln!(out, "the figures do not tell the chosen structure from these; one more figure does:")?;
     }
     for (contender, distinction) in told.into_iter().take(PRINTED) {
-        let Distinction { question, size_bytes, .. } = distinction;
+        let Distinction { question, size_bytes, window_bytes, .. } = distinction;
+        let places =
+            window_bytes.map_or_else(String::new, |window| format!(" at random places of a window of {window} B"));
         let figure = |value: f64| match distinction.unit {
             "ns" => format!("{value:.0} ns"),
             _ => Rate::from_bytes_per_s(value).map_or_else(|| format!("{value:.0} B/s"), |rate| rate.to_string()),
         };
         let (chosen, other) = (figure(distinction.chosen), figure(distinction.other));
-        writeln!(out, "  {question} of {size_bytes} B: {chosen} if chosen, {other} with {}", in_keys(contender))?;
+        writeln!(
+            out,
+            "  {question} of {size_bytes} B{places}: {chosen} if chosen, {other} with {}",
+            in_keys(contender)
+        )?;
     }
     Ok(())
 }
@@ -362,6 +368,7 @@ pub fn fit_json(name: &str, filled: &Filled) -> serde_json::Value {
             "told_apart_by": contender.distinction.as_ref().map(|one| json!({
                 "question": one.question,
                 "size_bytes": one.size_bytes,
+                "window_bytes": one.window_bytes,
                 "unit": one.unit,
                 "chosen": one.chosen,
                 "other": one.other,

@@ -10,6 +10,15 @@ use lanemark_record::{Answer, Quantity};
 use lanemark_runner::OpenTarget;
 use lanemark_units::MemoryType;
 
+/// Sizes of an IOTLB on which the number of iterations depends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Iotlb {
+    /// Bytes of a page.
+    pub(crate) page_bytes: u64,
+    /// Number of translations that it holds; `u64::MAX` if that is fitted.
+    pub(crate) entries: u64,
+}
+
 /// A measured figure.
 #[derive(Clone)]
 pub(crate) struct Datum {
@@ -57,32 +66,45 @@ impl Datum {
     ///
     /// Iterations of DMA repeat. Runs of one, two, four iterations and so on are simulated until two runs in turn take
     /// the same time for each added iteration; the others take as long. If `has_memory`, transfers depend on earlier ones
-    /// in a window, and all iterations are simulated; fewer if an IOMMU `translates`.
+    /// in a window, and all iterations are simulated; fewer or more behind an IOMMU ([`passes`](Datum::passes)).
     pub(crate) fn simulated(
         &self,
-        (has_memory, translates): (bool, bool),
+        (has_memory, iotlb): (bool, Option<Iotlb>),
         run: &mut impl FnMut(bool, u64) -> Result<Option<f64>, String>,
     ) -> Result<Option<f64>, String> {
         if has_memory || !matches!(self.case.method, Method::Dma { .. }) {
-            return run(false, self.passes(translates));
+            return run(false, self.passes(iotlb));
         }
         let mut run =
             |passes: u64| run(self.case.size.saturating_mul(passes) <= SHORT_RUN && passes <= SHORT_PASSES, passes);
         settled_figure(self.passes, self.question.quantity == Quantity::Bandwidth, &mut run)
     }
 
-    /// Number of iterations. Behind an IOMMU that `translates`, each transfer of a bandwidth is followed: their number is
-    /// limited to that of some thousand transfers, or of one round over a window in order.
-    pub(crate) fn passes(&self, translates: bool) -> u64 {
-        /// Iterations of at least 1024 transfers to random places: a share of misses then has a standard deviation of 1 %.
-        const FEW: u64 = 8;
-        if !translates || self.question.quantity != Quantity::Bandwidth {
-            return self.passes;
-        }
-        let Reach { is_random, .. } = self.case.reach();
-        let bytes = (self.question.accesses_per_pass)(&self.case).saturating_mul(self.case.size).max(1);
-        let round = if is_random { 1 } else { self.case.window.div_ceil(bytes) };
-        self.passes.min(round.max(FEW))
+    /// Number of iterations. Behind an IOMMU with this `iotlb`, the warm-up goes to the places of the run, and each transfer of
+    /// a bandwidth is followed. There are so many that the warm-up leaves the translations of a long run, up to those of a
+    /// usual simulated run.
+    pub(crate) fn passes(&self, iotlb: Option<Iotlb>) -> u64 {
+        /// Transfers to random places for each page of the window, or for each entry of the IOTLB if these are fewer: 2 % of
+        /// the pages are left out, or all entries are in use.
+        const OF_A_PAGE: u64 = 4;
+        /// Fewest transfers. A share of misses at random places then has a standard deviation below 0.5 %, and the latency of
+        /// the first transfer is a hundredth of reads of 64 B on the fastest links.
+        const FEWEST: u64 = 1 << 14;
+        let Some(iotlb) = iotlb.filter(|_| self.question.quantity == Quantity::Bandwidth) else { return self.passes };
+        // A run of the most iterations stands for a longer one.
+        let usual = (self.question.simulated_passes)(&self.case);
+        let longest = if self.passes < MOST_PASSES { self.passes } else { self.passes.max(usual) };
+        let (Reach { is_random, stride_bytes, .. }, window) = (self.case.reach(), self.case.window);
+        let pages = (window / iotlb.page_bytes).max(1);
+        let wanted = if is_random {
+            OF_A_PAGE * pages.min(iotlb.entries)
+        } else {
+            // A round, or as much of it as evicts every translation before it comes again.
+            let most = (OF_A_PAGE * iotlb.page_bytes).saturating_mul(iotlb.entries);
+            window.min(most).div_ceil(stride_bytes.unwrap_or(0).max(self.case.size).max(1))
+        };
+        let of_an_iteration = (self.question.accesses_per_pass)(&self.case).max(1);
+        wanted.max(FEWEST).div_ceil(of_an_iteration).min(longest)
     }
 
     /// The figure of so many iterations on this target; `None` for an answer without a figure.
@@ -91,13 +113,13 @@ impl Datum {
     }
 
     /// The formula's figure of the same case; `None` for an answer without a figure.
-    pub(crate) fn predicted(&self, target: &mut OpenTarget, translates: bool) -> Result<Option<f64>, String> {
-        figure(target.ask_formulas(self.question, &self.case, &self.effort(translates)))
+    pub(crate) fn predicted(&self, target: &mut OpenTarget, iotlb: Option<Iotlb>) -> Result<Option<f64>, String> {
+        figure(target.ask_formulas(self.question, &self.case, &self.effort(iotlb)))
     }
 
-    /// The effort of a run of all iterations; fewer if an IOMMU `translates`.
-    pub(crate) fn effort(&self, translates: bool) -> Effort {
-        Effort { simulated_passes: Some(self.passes(translates)), ..Effort::default() }
+    /// The effort of a run of all [`passes`](Datum::passes).
+    pub(crate) fn effort(&self, iotlb: Option<Iotlb>) -> Effort {
+        Effort { simulated_passes: Some(self.passes(iotlb)), ..Effort::default() }
     }
 
     pub(crate) fn unit(&self) -> &'static str {

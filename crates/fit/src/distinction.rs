@@ -13,6 +13,8 @@ pub struct Distinction {
     pub question: &'static str,
     /// Size of one transfer, in bytes.
     pub size_bytes: u64,
+    /// Window of transfers at random places, in bytes; `None` for the usual one in order.
+    pub window_bytes: Option<u64>,
     /// Unit of both figures: `B/s` or `ns`.
     pub unit: &'static str,
     /// The figure by the formula with the chosen structure, in `unit`.
@@ -46,37 +48,64 @@ const SIZES: [u64; 30] = [
     1536, 2048, 3072, 4096, 8192, 65536,
 ];
 
+/// Windows of writes of a line at random places that could be measured next, if windows were measured, in bytes: a cache makes
+/// reads of larger windows slower, and an IOMMU also writes.
+const WINDOWS: [u64; 4] = [1 << 20, 1 << 22, 1 << 24, 1 << 26];
+const WRITES: (&str, &str) = ("dma_write_bandwidth", "B/s");
+const LINE_BYTES: u64 = 64;
+
 /// Percentage from which on two figures can be told apart by a measurement: several times the usual noise.
 const DISTINCT_PERCENT: f64 = 3.0;
 
 /// The figure at which two structures differ most; `None` if no figure tells them apart, or one has no formula.
 pub(crate) fn distinction(chosen: &Fitted<'_>, other: &Fitted<'_>) -> Option<Distinction> {
-    let row = |question, size_bytes| Row {
-        line: 0,
-        question,
-        size_bytes,
-        figure: 1.0,
-        alignment_bytes: 0,
-        reach: Reach::default(),
-    };
-    let all = QUESTIONS.iter().flat_map(|question| SIZES.map(|size| (question, size)));
-    let rows: Vec<Row> = all.clone().map(|((question, _), size)| row(*question, size)).collect();
+    let all = candidates(chosen.problem.has_windows());
+    let rows: Vec<Row> = all.iter().map(Candidate::row).collect();
     let figures = |fitted: &Fitted<'_>| {
         let asked = fitted.problem.asked(&rows)?.formula_residuals(fitted.facts, fitted.values).ok()?;
         // Both have a figure for each row, or the rows of one could be those of others.
         (asked.len() == rows.len()).then(|| asked.into_iter().map(f64::exp).collect::<Vec<f64>>())
     };
     let predicted = figures(chosen)?.into_iter().zip(figures(other)?);
-    all.zip(predicted)
-        .map(|(((question, unit), size_bytes), (chosen, other))| Distinction {
+    all.into_iter()
+        .zip(predicted)
+        .map(|(Candidate { question: (question, unit), size_bytes, window_bytes }, (chosen, other))| Distinction {
             question,
             size_bytes,
+            window_bytes,
             unit,
             chosen,
             other,
         })
         .filter(|one| one.percent() >= DISTINCT_PERCENT)
         .max_by(|one, other| one.percent().total_cmp(&other.percent()))
+}
+
+/// A figure that could be measured next.
+struct Candidate {
+    /// Name and unit.
+    question: (&'static str, &'static str),
+    size_bytes: u64,
+    window_bytes: Option<u64>,
+}
+
+impl Candidate {
+    /// The figure as a row of a table, with a measured value of 1.
+    fn row(&self) -> Row {
+        let (question, size_bytes) = (self.question.0, self.size_bytes);
+        let reach =
+            Reach { window_bytes: self.window_bytes, is_random: self.window_bytes.is_some(), ..Reach::default() };
+        Row { line: 0, question, size_bytes, figure: 1.0, alignment_bytes: 0, reach }
+    }
+}
+
+/// The figures that could be measured next, of windows too if these `has_windows`.
+fn candidates(has_windows: bool) -> Vec<Candidate> {
+    let of_size = |question| move |size_bytes| Candidate { question, size_bytes, window_bytes: None };
+    let of_window = |window| Candidate { question: WRITES, size_bytes: LINE_BYTES, window_bytes: Some(window) };
+    let windows = if has_windows { &WINDOWS[..] } else { &[] };
+    let usual = QUESTIONS.iter().flat_map(|question| SIZES.map(of_size(*question)));
+    usual.chain(windows.iter().copied().map(of_window)).collect()
 }
 
 #[cfg(test)]
@@ -109,5 +138,34 @@ mod tests {
         assert!(found.chosen > found.other && (found.percent() - 100.0).abs() < 0.1, "{found:?}");
         assert_eq!(compare(&wide, &as_wide), None);
         assert_eq!(compare(&wide, &wide), None);
+    }
+
+    #[test]
+    fn windows_of_writes_tell_a_cache_from_an_iommu() {
+        let text = include_str!("../../../platforms/card-gen5-x16.toml");
+        let text = text.replace("latency_ns = { value = 120, assumed", "latency_ns = { unknown");
+        let draft = Draft::parse("card.toml", &text).unwrap();
+        let lines = ["65536", "67108864"].map(|window| format!("dma_read_latency,64,900 ns,{window},yes\n"));
+        let table = format!("question,size_bytes,figure,window,random\n{}", lines.concat());
+        let problem = FitData::of_table(&Table::parse("card.csv", &table).unwrap(), &draft).unwrap();
+        let with = |numbers: &[(&str, f64)]| {
+            numbers.iter().fold(problem.clone(), |problem, (key, value)| problem.with_value(key, *value).unwrap())
+        };
+        let of_iommu =
+            with(&[("iommu.pass_through", 0.0), ("iommu.iotlb_entries", 1024.0), ("iommu.walk_read_ns", 80.0)]);
+        let of_cache = with(&[("memory.cache_bytes", f64::from(4 << 20)), ("memory.cached_read_ns", 200.0)]);
+        // Of the figures of writes, only those of windows that the IOTLB does not hold differ.
+        let rows: Vec<Row> =
+            candidates(true).iter().map(Candidate::row).filter(|row| row.question == WRITES.0).collect();
+        let figures = |problem: &FitData| {
+            problem.asked(&rows).unwrap().formula_residuals(&problem.facts().unwrap(), &[120.0]).unwrap()
+        };
+        let both = figures(&of_iommu).into_iter().zip(figures(&of_cache)).zip(&rows);
+        let differ: Vec<Option<u64>> = both
+            .filter(|((one, other), _)| 100.0 * ((one - other).abs().exp() - 1.0) >= DISTINCT_PERCENT)
+            .map(|(_, row)| row.reach.window_bytes)
+            .collect();
+        assert_eq!(differ, [Some(1 << 24), Some(1 << 26)]);
+        assert!(candidates(false).iter().all(|candidate| candidate.window_bytes.is_none()));
     }
 }

@@ -6,7 +6,7 @@ use crate::held_out::SMALL_PERCENT;
 use crate::mechanism::{IOMMU, WALK_READ_NS, WALK_READS, WALKERS, is_of_iommu};
 use crate::pattern::{Pattern, patterns};
 use crate::reopened::{Reopened, reopen};
-use crate::{Contender, Errors, Fit, FitData, FitDataError, FitError, Found, Table, Verdict, structure};
+use crate::{Contender, Errors, Fit, FitData, FitDataError, FitError, Found, Table, Verdict, structure, walkers};
 use lanemark_platform::{Draft, Origin, PlatformError, default_of, preset};
 use lanemark_record::{Record, Residual};
 use lanemark_runner::Cancel;
@@ -230,19 +230,21 @@ fn filled_from(
         let is_compared = contenders.iter().any(|contender| contender.set.iter().any(is_other));
         Reopened { key: key.to_owned(), assumed, chosen, is_flag, is_compared }
     });
-    let Settled { problem, mut fit, at_default, assumed, mut conditional } =
+    let Settled { mut problem, mut fit, mut at_default, assumed, mut conditional } =
         settled(problem, start.as_deref(), options.assume_rest)?;
     let count = |(question, count): &(&str, usize)| format!("{name}: {question} ({count} answers)");
     let fitted_to = Origin::FittedTo(problem.questions().iter().map(count).collect());
     let values: Vec<f64> = fit.found.iter().map(|found| found.value).collect();
     let mut set = set.to_vec();
-    let mut at_default = at_default;
     if set.iter().any(|(key, _)| is_of_iommu(key)) {
         conditional.push((WALK_READ_NS.to_owned(), vec![WALK_READS.to_owned()]));
-        // The first number of walkers stands for all that give the same figures: it is the default.
-        if !problem.depends_on(WALKERS, &values) {
+        if let Some((with_fewest, number)) = walkers::fewest(&problem, &values) {
+            problem = with_fewest;
             set.retain(|(key, _)| key != WALKERS);
-            at_default.push(WALKERS.to_owned());
+            match default_of(WALKERS) {
+                Some(default) if default.to_bits() == number.to_bits() => at_default.push(WALKERS.to_owned()),
+                _ => set.push((WALKERS.to_owned(), number)),
+            }
         }
     }
     conditional.retain(|(key, _)| fit.found.iter().any(|found| found.name == *key));

@@ -1,9 +1,11 @@
 //! Data of a fit: the answers of a record or the figures of a table, compared with a platform.
 
 use crate::data_error::FitDataError;
-use crate::datum::{Datum, data, figure, point, selected};
+use crate::datum::{Datum, Iotlb, data, figure, point, selected};
 use crate::held_out::{Half, halves, halves_of_windows};
-use crate::mechanism::{MECHANISMS, PASS_THROUGH, is_of_iommu, is_structure, start_of};
+use crate::mechanism::{
+    ENTRIES, MECHANISMS, PASS_THROUGH, WALK_READ_NS, WALK_READS, is_of_iommu, is_structure, start_of,
+};
 use crate::memo::{By, Dependence, Memo};
 use crate::pattern::Point;
 use crate::simulation::{Simulation, opened};
@@ -13,7 +15,7 @@ use crate::{Parameter, Row, Table, parameter};
 use lanemark_machine::Facts;
 use lanemark_method::Method;
 use lanemark_model::FormulaMachine;
-use lanemark_platform::{Draft, Iommu, Limits, Origin, Platform, Unknown, default_of};
+use lanemark_platform::{Draft, Limits, Origin, Platform, Unknown, default_of};
 use lanemark_record::{Answer, Quantity, Record, Residual};
 use lanemark_runner::{Cancel, OpenTarget};
 use std::cell::RefCell;
@@ -372,20 +374,15 @@ impl FitData {
         self.platform.number(key).map(|(value, _)| value)
     }
 
-    /// Whether a formula at `values` of the keys gives another figure with twice the value of a key that is not fitted.
-    pub(crate) fn depends_on(&self, key: &str, values: &[f64]) -> bool {
-        let residuals = |problem: &FitData| problem.formula_residuals(&problem.facts()?, values);
-        let twice = self.number(key).map(|value| self.with_value(key, 2.0 * value));
-        let (Ok(here), Some(Ok(twice))) = (residuals(self), twice) else { return true };
-        residuals(&twice).map_or(true, |there| there.iter().zip(&here).any(|(there, here)| (there - here).abs() > 1e-9))
-    }
-
     /// The same fit with one more key, between the bounds of its search.
     ///
     /// # Errors
     /// The error of the platform; a key that cannot be unknown.
     pub(crate) fn with_free(&self, key: &str, start: f64) -> Result<FitData, String> {
         let (low, high) = lanemark_platform::search_bounds(key).ok_or("the key must be known")?;
+        // A paging-structure cache leaves one read of a walk, whose time is then divided among all reads of the model.
+        let reads = self.number(WALK_READS).filter(|_| key == WALK_READ_NS);
+        let low = reads.map_or(low, |reads| low / reads);
         // The platform has the starts of the other numbers, which this start may contradict; their values do not.
         let mut next = self.with_value(key, start).or_else(|_| self.with_value(key, low))?;
         next.keys.push(key.to_owned());
@@ -425,7 +422,7 @@ impl FitData {
         let mut row = |datum: &Datum| {
             let simulated = simulation.figure(datum)?.ok_or("the simulation gave no figure")?;
             // A missing closed form is not an error.
-            let formula = datum.predicted(&mut target, self.translates()).ok().flatten();
+            let formula = datum.predicted(&mut target, self.iotlb()).ok().flatten();
             Ok(Residual {
                 what: datum.name.clone(),
                 unit: datum.unit().to_owned(),
@@ -486,12 +483,8 @@ impl FitData {
                         Some(machine) => machine,
                         none => none.insert(FormulaMachine::new(&self.platform_with(values)?, facts)),
                     };
-                    let given = figure(lanemark_bench::ask(
-                        datum.question,
-                        machine,
-                        &datum.case,
-                        &datum.effort(self.translates()),
-                    ));
+                    let effort = datum.effort(self.iotlb());
+                    let given = figure(lanemark_bench::ask(datum.question, machine, &datum.case, &effort));
                     if let Some(prediction) = machine.last() {
                         self.memo.judge(datum.number, on, prediction);
                     }
@@ -510,7 +503,7 @@ impl FitData {
 
     /// The simulation at `values`, with this platform.
     fn simulation<'a>(&'a self, values: &[f64], platform: &'a dyn Fn() -> Result<Platform, String>) -> Simulation<'a> {
-        let has_memory = (self.has_memory(), self.translates());
+        let has_memory = (self.has_memory(), self.iotlb());
         Simulation::new(&self.memo, self.dependence(values), platform, has_memory)
     }
 
@@ -521,7 +514,14 @@ impl FitData {
 
     /// Whether an IOMMU translates addresses.
     pub(crate) fn translates(&self) -> bool {
-        self.platform.iommu.as_ref().is_some_and(Iommu::translates)
+        self.iotlb().is_some()
+    }
+
+    /// The IOTLB of an IOMMU that translates addresses.
+    fn iotlb(&self) -> Option<Iotlb> {
+        let iommu = self.platform.iommu.as_ref().filter(|iommu| iommu.translates())?;
+        let entries = if self.has_key(ENTRIES) { u64::MAX } else { iommu.iotlb_entries.value.into() };
+        Some(Iotlb { page_bytes: iommu.page_bytes.value, entries })
     }
 
     fn is_full_duplex(&self) -> bool {

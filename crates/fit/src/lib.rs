@@ -30,6 +30,7 @@ mod structure;
 mod translated;
 mod trial;
 mod undetermined;
+mod walkers;
 mod whole;
 mod windows;
 

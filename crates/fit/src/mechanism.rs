@@ -60,21 +60,28 @@ const CACHES: &[f64] = &[
     100_663_296.0,
     134_217_728.0,
 ];
-/// Whether an IOMMU passes addresses through, and the entries of its IOTLB, for pages of 4 KiB and of 2 MiB: from 64 KiB to
-/// 16 MiB, and from 32 MiB on. In between, both have the same reach.
+/// Key of whether an IOMMU passes addresses through, and its only value tried: it translates.
 pub(crate) const PASS_THROUGH: &str = "iommu.pass_through";
 const NO: &[f64] = &[0.0];
+/// Page sizes, in bytes: 4 KiB and 2 MiB. Source: Intel VT-d specification, second-stage paging entries.
 const SMALL_PAGES: &[f64] = &[4096.0];
 const LARGE_PAGES: &[f64] = &[2_097_152.0];
-const ENTRIES: &[f64] = &[16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0];
-const ENTRIES_OF_LARGE: &[f64] = &[16.0, 32.0, 64.0, 128.0, 256.0];
-/// Concurrent page walks: the search range of the key.
+/// Key of the number of entries of the IOTLB.
+pub(crate) const ENTRIES: &str = "iommu.iotlb_entries";
+/// Numbers of entries for pages of 4 KiB, all powers of two of the search range of the key: they hold 64 KiB to 16 MiB.
+const NUMBERS_OF_ENTRIES: &[f64] = &[16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0];
+/// Numbers of entries for pages of 2 MiB: they hold 32 MiB to 512 MiB, more than those for pages of 4 KiB.
+const NUMBERS_OF_LARGE: &[f64] = &[16.0, 32.0, 64.0, 128.0, 256.0];
+/// Key of the number of concurrent page walks.
 pub(crate) const WALKERS: &str = "iommu.walkers";
-const NUMBERS_OF_WALKERS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0];
-/// Time of one read of a walk: from a hit in a cache near the IOMMU to DRAM with waits.
+/// Numbers of concurrent page walks in the search range of the key, at least a third apart above 4.
+pub(crate) const NUMBERS_OF_WALKERS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0];
+/// Key of the time of one read of a page walk, in nanoseconds.
 pub(crate) const WALK_READ_NS: &str = "iommu.walk_read_ns";
-/// Reads of a walk, of which figures determine only the time of all.
+/// Key of the number of reads of a page walk. Figures determine only the time of all reads of a walk.
 pub(crate) const WALK_READS: &str = "iommu.walk_reads";
+/// Times of one read of a page walk that are tried first, in nanoseconds, a factor of three apart: from the lower end of the
+/// search range of the key.
 const OF_A_WALK: [f64; 3] = [20.0, 60.0, 180.0];
 
 /// Sizes of chunks and segments, of requests, and of completions: powers of two.
@@ -155,23 +162,24 @@ pub(crate) const MECHANISMS: &[Mechanism] = &[
     Mechanism::iommu(&[
         (PASS_THROUGH, NO),
         ("iommu.page_bytes", SMALL_PAGES),
-        ("iommu.iotlb_entries", ENTRIES),
+        (ENTRIES, NUMBERS_OF_ENTRIES),
         (WALKERS, NUMBERS_OF_WALKERS),
     ]),
     Mechanism::iommu(&[
         (PASS_THROUGH, NO),
         ("iommu.page_bytes", LARGE_PAGES),
-        ("iommu.iotlb_entries", ENTRIES_OF_LARGE),
+        (ENTRIES, NUMBERS_OF_LARGE),
         (WALKERS, NUMBERS_OF_WALKERS),
     ]),
 ];
 
-/// The section of an IOMMU that a search may add, with the values that figures hardly show.
+/// The section of an IOMMU that a search may add, with the values that figures hardly show. The time of a walk is unknown until
+/// a fit determines it.
 pub(crate) const IOMMU: &str = r#"[iommu]
 iotlb_entries = { value = 64, assumed = "chosen by a fit" }
 iotlb_ways = { value = 4, assumed = "figures at random places hardly depend on it" }
 lookup_ns = { value = 0, assumed = "part of the latency of memory: every figure includes both" }
-walk_read_ns = { value = 80, assumed = "fitted" }
+walk_read_ns = { unknown = "fitted to figures of several windows" }
 "#;
 
 /// Whether `key` belongs to the section of an IOMMU.

@@ -1,6 +1,6 @@
 //! Simulated figures at some values of a fit's keys.
 
-use crate::datum::Datum;
+use crate::datum::{Datum, Iotlb};
 use crate::memo::{By, Dependence, Memo, NEAR, NEAR_OF_BOTH};
 use lanemark_platform::Platform;
 use lanemark_runner::{Cancel, OpenTarget};
@@ -10,20 +10,20 @@ pub(crate) struct Simulation<'a> {
     memo: &'a Memo,
     dependence: Dependence<'a>,
     platform: &'a dyn Fn() -> Result<Platform, String>,
-    /// Whether a transfer may depend on earlier ones, and whether an IOMMU translates.
-    has_memory: (bool, bool),
+    /// Whether a transfer may depend on earlier ones, and the IOTLB of an IOMMU that translates.
+    has_memory: (bool, Option<Iotlb>),
     /// The simulation of every transfer, and the one that skips steady states.
     targets: [Option<OpenTarget>; 2],
 }
 
 impl<'a> Simulation<'a> {
     /// `dependence` are the values of `platform`. `has_memory`: whether a transfer may depend on earlier
-    /// ones, and whether an IOMMU translates.
+    /// ones, and the IOTLB of an IOMMU that translates.
     pub(crate) fn new(
         memo: &'a Memo,
         dependence: Dependence<'a>,
         platform: &'a dyn Fn() -> Result<Platform, String>,
-        has_memory: (bool, bool),
+        has_memory: (bool, Option<Iotlb>),
     ) -> Simulation<'a> {
         Simulation { memo, dependence, platform, has_memory, targets: [None, None] }
     }

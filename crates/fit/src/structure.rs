@@ -124,10 +124,10 @@ fn exchanged(best: &Trial, compared: &mut Vec<(Trial, Vec<f64>)>) -> Vec<(Trial,
 /// Trials with one more mechanism that reduce the errors most, best first: after short fits, of which the worse ones are
 /// given up early.
 fn promising(best: &Trial) -> Vec<Trial> {
-    if !best.problem.translates() {
+    if !best.has_added_iommu() {
         return promising_for(best);
     }
-    // Behind an IOMMU, each judgement takes long: only of what chance does not explain.
+    // With the many figures of windows that show an IOMMU, each judgement takes long: only of what chance does not explain.
     let quick = best.for_quick_figures(false);
     let found = promising_for(&quick).into_iter().filter(|trial| trial.is_more_than_chance(&quick));
     found.map(|trial| trial.for_figures_of(&best.problem)).collect()

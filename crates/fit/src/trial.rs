@@ -5,7 +5,7 @@ use crate::contender::Contender;
 use crate::distinction::Fitted;
 use crate::fit_data::FitData;
 use crate::least_squares::{FIRST_GAIN, scout, sum_of_squares};
-use crate::mechanism::{BEAT_BYTES, BEAT_NS, PASS_THROUGH, is_choice};
+use crate::mechanism::{BEAT_BYTES, BEAT_NS, PASS_THROUGH, is_choice, is_of_iommu};
 use lanemark_machine::Facts;
 
 /// Predictions by formulas after which no more structures are tried: several times those of a usual search. A time would
@@ -58,9 +58,21 @@ impl Trial {
         self.problem.predictions() >= MOST_PREDICTIONS
     }
 
-    /// This trial for figures whose formulas are quick behind an IOMMU.
+    /// Whether a mechanism of this trial is an IOMMU. One that the file has is none.
+    pub(crate) fn has_added_iommu(&self) -> bool {
+        self.added.iter().flat_map(|added| &added.set).any(|(key, _)| is_of_iommu(key))
+    }
+
+    /// This trial for figures whose formulas are quick behind an IOMMU, with values fitted to these.
     pub(crate) fn for_quick_figures(&self, needs_windows: bool) -> Trial {
-        Trial { problem: self.problem.of_quick_figures(needs_windows), ..self.clone() }
+        let quick = Trial { problem: self.problem.of_quick_figures(needs_windows), ..self.clone() };
+        if quick.problem.data().count() == self.problem.data().count() {
+            return quick;
+        }
+        match quick.fitted_whole(&quick.problem, &quick.values) {
+            Some((values, _)) => Trial { values, ..quick },
+            None => quick,
+        }
     }
 
     /// This trial for the figures of `problem`.

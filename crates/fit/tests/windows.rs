@@ -4,7 +4,7 @@ mod drawn;
 
 use drawn::{Curve, Draw, LATENCIES, unknown};
 use lanemark_bench::{Axes, Effort, ask, question};
-use lanemark_fit::{FillOptions, Filled, Measured, Table, fill_in};
+use lanemark_fit::{FillOptions, Filled, FitData, Measured, Row, Table, fill_in};
 use lanemark_machine::Machine;
 use lanemark_method::Reach;
 use lanemark_platform::{Draft, Platform};
@@ -37,23 +37,49 @@ fn table(hidden: &Platform, questions: &[&str]) -> Table {
     for line in curves.lines().skip(1) {
         let _ = writeln!(text, "{line},,");
     }
-    for name in questions.iter().copied() {
-        for window in WINDOWS {
-            let figure = figure(&mut machine, name, window) * draw.between(0.99, 1.01);
-            let figure = if name == LATENCIES.0 { format!("{figure} ns") } else { format!("{} MB/s", figure / 1e6) };
-            let _ = writeln!(text, "{name},64,{figure},{window},yes");
-        }
-    }
+    let all = questions.iter().flat_map(|name| WINDOWS.map(|window| (*name, 64, window, true)));
+    text += &windows(&mut machine, all, || draw.between(0.99, 1.01));
     Table::parse("card.csv", &text).unwrap()
 }
 
-/// The figure of 64 B at random places of a window.
-fn figure(machine: &mut SimulatedMachine, name: &str, window: u64) -> f64 {
+/// Lines of a table: question, size and window of each figure, and whether it is of random places. The figure is multiplied by
+/// the next of `errors`.
+fn windows<'a>(
+    machine: &mut SimulatedMachine,
+    all: impl Iterator<Item = (&'a str, u64, u64, bool)>,
+    mut errors: impl FnMut() -> f64,
+) -> String {
+    let mut text = String::new();
+    for (name, size, window, is_random) in all {
+        let reach = Reach { window_bytes: Some(window), is_random, ..Reach::default() };
+        let figure = figure(machine, name, size, reach) * errors();
+        let figure = if name == LATENCIES.0 { format!("{figure} ns") } else { format!("{} MB/s", figure / 1e6) };
+        let _ = writeln!(text, "{name},{size},{figure},{window},{}", if is_random { "yes" } else { "no" });
+    }
+    text
+}
+
+/// The simulated figure of these transfers.
+fn figure(machine: &mut SimulatedMachine, name: &str, size: u64, reach: Reach) -> f64 {
     let question = question(name).unwrap();
-    let reach = Reach { window_bytes: Some(window), is_random: true, ..Reach::default() };
-    let case = (question.cases)(machine.facts(), &Axes { sizes: Some(vec![64]), reach, ..Axes::default() }).remove(0);
+    let axes = Axes { sizes: Some(vec![size]), reach, ..Axes::default() };
+    let case = (question.cases)(machine.facts(), &axes).remove(0);
     let answer = ask(question, machine, &case, &Effort::default()).unwrap();
     answer.delivered_rate_bytes_per_s.or(answer.latency_ns).unwrap().median
+}
+
+/// Checks every figure of the table against a simulation of the file that the fit writes.
+#[track_caller]
+fn check_file(filled: &Filled, table: &Table) {
+    let platform = filled.draft.clone().complete().unwrap();
+    let mut machine = SimulatedMachine::new(&platform).unwrap();
+    let mut error = |row: &Row| figure(&mut machine, row.question, row.size_bytes, row.reach) / row.figure - 1.0;
+    let errors: Vec<f64> = table.rows.iter().map(&mut error).collect();
+    for (row, error) in table.rows.iter().zip(&errors) {
+        assert!(error.abs() < 0.05, "{row:?}: {error}, {}", filled.draft.text());
+    }
+    let mean = errors.iter().map(|error| error.abs()).sum::<f64>() / errors.len() as f64;
+    assert!(mean < 0.02, "{mean}");
 }
 
 /// The file of the card, which knows nothing of the hidden part, filled in from figures of the hidden platform.
@@ -68,8 +94,13 @@ const ALL: [&str; 3] = [LATENCIES.0, "dma_read_bandwidth", "dma_write_bandwidth"
 /// As [`filled`], of a file with more unknown numbers.
 fn filled_in(hidden: &Platform, questions: &[&str], more: &[&'static str]) -> Filled {
     let keys = CARD.iter().map(|(key, _)| *key).chain(more.iter().copied());
+    filled_from(&table(hidden, questions), keys, FillOptions::default())
+}
+
+/// The file of the card with these unknown numbers, filled in from a table.
+fn filled_from(table: &Table, keys: impl Iterator<Item = &'static str>, options: FillOptions<'_>) -> Filled {
     let draft = Draft::parse("card.toml", &drawn::text(keys, &unknown)).unwrap();
-    fill_in("card.csv", &Measured::Table(&table(hidden, questions)), &draft, FillOptions::default()).unwrap()
+    fill_in("card.csv", &Measured::Table(table), &draft, options).unwrap()
 }
 
 /// The fitted or chosen value of a key.
@@ -138,7 +169,8 @@ fn iommu(entries: u32, ways: u32, walk_read_ns: u32, walkers: u32) -> String {
 
 #[test]
 fn an_iommu_of_which_the_file_says_nothing_is_found_from_windows() {
-    let filled = filled_in(&hidden(|text| text + &iommu(64, 8, 90, 3)), &ALL, &[]);
+    let table = table(&hidden(|text| text + &iommu(64, 8, 90, 3)), &ALL);
+    let filled = filled_from(&table, CARD.iter().map(|(key, _)| *key), FillOptions::default());
     check(&filled, "iommu.iotlb_entries", 64.0, 0.0);
     check(&filled, "iommu.walk_read_ns", 90.0, 0.05);
     check(&filled, "iommu.walkers", 3.0, 0.0);
@@ -149,17 +181,119 @@ fn an_iommu_of_which_the_file_says_nothing_is_found_from_windows() {
     assert_eq!(walk.1, ["iommu.walk_reads"]);
     assert!(filled.draft.text().contains("fitted with an assumed iommu.walk_reads"), "{}", filled.draft.text());
     check_errors(&filled);
+    check_file(&filled, &table);
 }
 
 #[test]
 fn latencies_of_windows_show_an_iotlb_and_not_the_number_of_walkers() {
-    let hidden = hidden(|text| text + &iommu(256, 4, 60, 2));
-    let mut latencies = table(&hidden, &READS[..1]);
-    latencies.rows.retain(|row| row.question == LATENCIES.0);
-    let draft = Draft::parse("card.toml", &drawn::text(["memory.read_ns"].into_iter(), &unknown)).unwrap();
-    let filled = fill_in("card.csv", &Measured::Table(&latencies), &draft, FillOptions::default()).unwrap();
+    let latencies = latencies(&hidden(|text| text + &iommu(256, 4, 60, 2)));
+    let filled = filled_from(&latencies, ["memory.read_ns"].into_iter(), FillOptions::default());
     check(&filled, "iommu.iotlb_entries", 256.0, 0.0);
     check(&filled, "iommu.walk_read_ns", 60.0, 0.05);
     assert!(filled.at_default.iter().any(|key| key == "iommu.walkers"), "{:?}", filled.at_default);
     assert_eq!(value(&filled, "iommu.walkers"), Some(1.0));
+    check_file(&filled, &latencies);
+}
+
+/// Latencies without and with windows.
+fn latencies(hidden: &Platform) -> Table {
+    let mut latencies = table(hidden, &READS[..1]);
+    latencies.rows.retain(|row| row.question == LATENCIES.0);
+    latencies
+}
+
+#[test]
+fn the_file_has_as_many_walkers_as_the_figures_need() {
+    // Twice as many give the same figures, and one does not.
+    let table = table(&hidden(|text| text + &iommu(64, 8, 40, 8)), &READS);
+    let filled = filled_from(&table, CARD.iter().map(|(key, _)| *key), FillOptions::default());
+    check(&filled, "iommu.iotlb_entries", 64.0, 0.0);
+    check(&filled, "iommu.walk_read_ns", 40.0, 0.05);
+    assert!(value(&filled, "iommu.walkers") > Some(1.0), "{}", filled.draft.text());
+    check_file(&filled, &table);
+}
+
+#[test]
+fn short_walks_are_found() {
+    let latencies = latencies(&hidden(|text| text + &iommu(256, 4, 15, 2)));
+    let filled = filled_from(&latencies, ["memory.read_ns"].into_iter(), FillOptions::default());
+    check(&filled, "iommu.iotlb_entries", 256.0, 0.0);
+    check(&filled, "iommu.walk_read_ns", 15.0, 0.1);
+    check_file(&filled, &latencies);
+}
+
+#[test]
+fn a_time_of_a_walk_outside_its_search_range_stays_unknown_until_it_is_assumed() {
+    let latencies = latencies(&hidden(|text| text + &iommu(256, 4, 800, 2)));
+    for assume_rest in [false, true] {
+        let options = FillOptions { assume_rest, ..FillOptions::default() };
+        let filled = filled_from(&latencies, ["memory.read_ns"].into_iter(), options);
+        let key = "iommu.walk_read_ns";
+        let found = filled.fit.found.iter().find(|found| found.name == key).unwrap();
+        assert!(found.at_bound && filled.beyond.iter().any(|beyond| beyond == key), "{found:?}");
+        assert_eq!(value(&filled, key), assume_rest.then_some(found.value));
+    }
+}
+
+#[test]
+fn a_fit_simulates_enough_transfers_to_fill_a_large_iotlb() {
+    let own = |entry: &str| drawn::text(["memory.read_ns"].into_iter(), &|_| entry.to_owned()) + &iommu(2048, 4, 60, 3);
+    let card = Platform::parse("card.toml", &own("{ value = 640, assumed = \"a test\" }")).unwrap();
+    let draft = Draft::parse("card.toml", &own("{ unknown = \"fitted\" }")).unwrap();
+    let sizes = [(1 << 12, true), (1 << 10, true), (1 << 14, false), (64, false)];
+    let all = sizes.iter().flat_map(|(size, is_random)| {
+        [1_u64 << 22, 1 << 24, 1 << 26].map(|window| ("dma_read_bandwidth", *size, window, *is_random))
+    });
+    let mut machine = SimulatedMachine::new(&card).unwrap();
+    let text = format!("question,size_bytes,figure,window,random\n{}", windows(&mut machine, all, || 1.0));
+    let problem = FitData::of_table(&Table::parse("card.csv", &text).unwrap(), &draft).unwrap();
+    let residuals = problem.compare(&[640.0]).unwrap();
+    assert_eq!(residuals.len(), 12);
+    for residual in residuals {
+        assert!(residual.error_percent.abs() < 1.0, "{residual:?}");
+        let formula = residual.formula.unwrap() / residual.measured - 1.0;
+        assert!(formula.abs() < 0.02, "{formula}: {residual:?}");
+    }
+}
+
+#[test]
+fn more_walkers_than_reads_in_flight_are_as_good_as_the_fewest_that_never_wait() {
+    let table = table(&hidden(|text| text + &iommu(64, 8, 90, 64)), &READS);
+    let filled = filled_from(&table, CARD.iter().map(|(key, _)| *key), FillOptions::default());
+    check(&filled, "iommu.iotlb_entries", 64.0, 0.0);
+    check(&filled, "iommu.walk_read_ns", 90.0, 0.05);
+    check_file(&filled, &table);
+}
+
+#[test]
+fn an_iotlb_of_large_pages_is_found() {
+    let pages = format!("{}page_bytes = {{ value = {}, assumed = \"a test\" }}\n", iommu(16, 4, 60, 2), 2 << 20);
+    let mut machine = SimulatedMachine::new(&hidden(|text| text + &pages)).unwrap();
+    let mut draw = Draw(0x1234_5678_9ABC_DEF1);
+    let curve = drawn::measured(&mut machine, &CURVES[..1], &mut draw, 0.01);
+    let all = (20..29).map(|twos| (LATENCIES.0, 64, 1 << twos, true));
+    let mut text = String::from("question,size_bytes,figure,window,random\n");
+    curve.lines().skip(1).for_each(|line| text += &format!("{line},,\n"));
+    text += &windows(&mut machine, all, || draw.between(0.99, 1.01));
+    let table = Table::parse("card.csv", &text).unwrap();
+    let filled = filled_from(&table, ["memory.read_ns"].into_iter(), FillOptions::default());
+    check(&filled, "iommu.page_bytes", f64::from(2 << 20), 0.0);
+    check(&filled, "iommu.iotlb_entries", 16.0, 0.0);
+    check(&filled, "iommu.walk_read_ns", 60.0, 0.05);
+    check_file(&filled, &table);
+}
+
+#[test]
+fn an_iommu_that_the_file_has_is_fitted_and_no_other_is_added() {
+    let latencies = latencies(&hidden(|text| text + &iommu(256, 4, 60, 2)));
+    let own = iommu(256, 4, 60, 2).replace("walk_read_ns = { value = 60, assumed", "walk_read_ns = { unknown");
+    let text = drawn::text(["memory.read_ns"].into_iter(), &unknown) + &own;
+    let draft = Draft::parse("card.toml", &text).unwrap();
+    let filled = fill_in("card.csv", &Measured::Table(&latencies), &draft, FillOptions::default()).unwrap();
+    check(&filled, "iommu.walk_read_ns", 60.0, 0.05);
+    assert_eq!(value(&filled, "iommu.walkers"), Some(2.0));
+    let is_of_iommu = |key: &str| key.starts_with("iommu.");
+    let of_iommu = |contender: &lanemark_fit::Contender| contender.set.iter().any(|(key, _)| is_of_iommu(key));
+    assert!(!filled.contenders.iter().any(of_iommu), "{:?}", filled.contenders);
+    check_file(&filled, &latencies);
 }

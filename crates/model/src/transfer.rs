@@ -45,6 +45,7 @@ mod requested;
 mod root_complex;
 mod runs;
 mod spread;
+mod stages;
 mod stalled;
 mod sum;
 mod terms;

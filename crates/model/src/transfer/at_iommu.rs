@@ -20,9 +20,10 @@
 //! as at an earlier place in a page: the time of a repetition is then added once for each of the rest.
 
 use super::alike::{Alike, AlikePiece};
-use super::iotlb::{Translator, WalkMark};
+use super::iotlb::Translator;
 use super::kept::Kept;
 use super::kinds::Kinds;
+use super::stages::{Earlier, Fixed, Request, Stages};
 use super::way::{Way, in_dws};
 use crate::path::{CREDIT, Hop, Path, Pool};
 use lanemark_machine::{PlaceOrder, Verb};
@@ -52,40 +53,6 @@ pub(super) struct AtIommu {
     pub(super) walking_ns: f64,
 }
 
-/// Parameters of requests of equal length and place in a page.
-#[derive(Clone, Copy)]
-struct Request {
-    /// Bytes from the start of its transfer.
-    offset: u64,
-    engine: Ticks,
-    go: Ticks,
-    slowest: Ticks,
-    wire: Ticks,
-    credit_loop: Ticks,
-    credits: u32,
-    /// Of a read: the path from memory on, and the times of its data.
-    memory_read: Ticks,
-    link: Ticks,
-    before_beats: Ticks,
-    beats: Ticks,
-    way: Ticks,
-}
-
-/// Times and limits that are the same for all requests.
-struct Fixed {
-    egress: Ticks,
-    unloaded: Ticks,
-    /// Requests that credits and send buffers hold, and tags; `None` if these are more than there are requests.
-    buffers: Option<usize>,
-    tags: Option<usize>,
-    /// Credits of the root port.
-    pool: Pool,
-    root_pace: Ticks,
-    pace: Ticks,
-    /// Time of a write at memory; `None` for reads.
-    write: Option<Ticks>,
-}
-
 /// The requests of a way on their path to memory.
 struct Following<'a> {
     up: Path,
@@ -94,120 +61,37 @@ struct Following<'a> {
     kept: Kept<AlikePiece, Request>,
     /// The requests of each kind of transfers, by its number or by what these have in common.
     kinds: Option<Rc<Kinds>>,
+    /// Number of transfers from the first one on whose kinds are known.
+    of_known_kind: u64,
     of_kind: Vec<Option<usize>>,
     places: Kept<Alike, usize>,
     templates: Vec<Vec<Request>>,
     /// Index of the requests of a transfer that is like no other.
     spare: Option<usize>,
     order: PlaceOrder,
+    /// Number of transfers after which their places repeat.
+    round: u64,
     /// Added to the number of each page.
     moved: u64,
-}
-
-/// The stages after the requests so far.
-#[derive(Clone, Copy, Default)]
-struct Busy {
-    issued: Ticks,
-    started: Ticks,
-    paced: Ticks,
-    arrived: Ticks,
-    accepted_by_root: Option<Ticks>,
-    left: Ticks,
-    link: Ticks,
-    beats: Ticks,
-    end: Ticks,
-}
-
-impl Busy {
-    /// Whether each stage that is used is busy for exactly this time longer than `earlier`.
-    fn is_later(&self, earlier: &Busy, passed: Ticks) -> bool {
-        let times = |busy: &Busy| {
-            let Busy { issued, started, arrived, left, link, beats, end, .. } = *busy;
-            [issued, started, arrived, busy.accepted_by_root.unwrap_or_default(), left, link, beats, end]
-        };
-        let is_later = |(now, then): (Ticks, Ticks)| now == then + passed || now == Ticks::ZERO && then == Ticks::ZERO;
-        self.paced == earlier.paced && times(self).into_iter().zip(times(earlier)).all(is_later)
-    }
-}
-
-/// Values of the last requests.
-struct History<T> {
-    /// A power of two of places, in turn.
-    last: Vec<T>,
-    count: usize,
-}
-
-impl<T: Copy + Default> History<T> {
-    /// A history of at least `most` requests.
-    fn of(most: usize) -> History<T> {
-        History { last: vec![T::default(); most.next_power_of_two()], count: 0 }
-    }
-
-    /// The value of request number `nth`, one of the last ones.
-    fn at(&self, nth: usize) -> T {
-        self.last[nth & (self.last.len() - 1)]
-    }
-
-    fn push(&mut self, value: T) {
-        let place = self.count & (self.last.len() - 1);
-        self.last[place] = value;
-        self.count += 1;
-    }
-
-    /// The value of the request `back` before the next one; `None` before the first one.
-    fn before(&self, back: usize) -> Option<T> {
-        Some(self.at(self.count.checked_sub(back)?))
-    }
-
-    /// The values of the last requests, at most `most`, the last one first.
-    fn last(&self, most: usize) -> Vec<T> {
-        (1..=most).map_while(|back| self.before(back)).collect()
-    }
-}
-
-/// The stages, and the requests so far.
-struct Stages {
-    busy: Busy,
-    /// Acceptance of requests by memory, and of reads, the times at which their tags are free.
-    taken: History<Ticks>,
-    free: History<Ticks>,
-    /// The oldest request that may hold credits, and the data credits since.
-    oldest: usize,
-    held: u64,
-    credits: History<u32>,
-}
-
-/// The stages at an earlier repetition.
-struct Earlier {
-    busy: Busy,
-    walks: WalkMark,
-    /// Of the last requests, the last one first: as [`Stages`] has them.
-    taken: Vec<Ticks>,
-    free: Vec<Ticks>,
-    /// Requests and transfers so far, requests since the oldest one that may hold credits, and the data credits of these.
-    requests: usize,
-    transfers: u64,
-    holding: usize,
-    held: u64,
 }
 
 impl Way<'_> {
     /// Time of this many transfers; `None` if requests may pass each other. `one_by_one` if each transfer starts after the
     /// end of the previous one, which is signalled `beyond` after its last request.
     pub(super) fn at_iommu(&self, iommu: &Iommu, transfers: u64, one_by_one: bool, beyond: Ticks) -> Option<AtIommu> {
-        let waiting = if one_by_one { 0 } else { self.most_waiting() };
-        let period = self.period_of_misses(iommu, waiting).filter(|period| *period <= MOST_OF_PERIOD);
-        self.following(iommu, transfers, one_by_one.then_some(beyond), period)
+        let period = self.period_of_misses(iommu, self.most_waiting()).filter(|period| *period <= MOST_OF_PERIOD);
+        self.following(iommu, transfers, one_by_one.then_some(beyond), period).map(|(found, _)| found)
     }
 
-    /// As [`at_iommu`](Way::at_iommu), with the number of transfers after which the places in a page repeat, if all pages miss.
+    /// As [`at_iommu`](Way::at_iommu), with the number of transfers after which the places in a page repeat, if all pages miss;
+    /// and the number of transfers that were not followed, because they repeat others.
     fn following(
         &self,
         iommu: &Iommu,
         transfers: u64,
         one_by_one: Option<Ticks>,
         period: Option<u64>,
-    ) -> Option<AtIommu> {
+    ) -> Option<(AtIommu, u64)> {
         // Completions of reads that hit in the cache may come before those of earlier reads.
         if self.channels > 1 || !self.cached.is_empty() && !self.is_all_cached() {
             return None;
@@ -237,11 +121,11 @@ impl Way<'_> {
         let busy = following.translator.busy;
         let rest = (transfers - examined) as f64 / (examined - examined / 2) as f64;
         let all = |end: Ticks, half: Ticks| end.as_ns() + rest * end.since(half).as_ns();
-        Some(AtIommu { ns: all(stages.busy.end, half.0), walking_ns: all(busy, half.1) })
+        Some((AtIommu { ns: all(stages.busy.end, half.0), walking_ns: all(busy, half.1) }, 0))
     }
 
     /// Time of this many transfers in order, all of whose pages miss, so that they repeat after `period` of them, up to the
-    /// end of the window, as soon as the stages do.
+    /// end of the window, as soon as the stages do; and the number of those that were not followed.
     fn repeating(
         &self,
         following: &mut Following<'_>,
@@ -249,7 +133,7 @@ impl Way<'_> {
         transfers: u64,
         period: u64,
         apart: Option<Ticks>,
-    ) -> Option<AtIommu> {
+    ) -> Option<(AtIommu, u64)> {
         let (page_bytes, bytes) = (following.translator.page_bytes(), self.transfer.bytes);
         let places = self.transfer.window.places(bytes);
         // Pages of each round have numbers of their own: none is found in a later round. If the round is one of whole
@@ -261,7 +145,7 @@ impl Way<'_> {
         let of_round = if is_whole { whole } else { 1 << PAGE_BITS };
         let number = |nth: u64| Some(page(self.range(nth)?.0).wrapping_add((nth / places).wrapping_mul(of_round)));
         let most = MOST / self.count_and_last(0)?.0;
-        let (mut nth, mut followed, mut more) = (0, 0, [0.0, 0.0]);
+        let (mut nth, mut followed, mut more, mut repeats) = (0, 0, [0.0, 0.0], 0);
         while nth < transfers {
             let end = if is_whole { transfers } else { transfers.min(nth.saturating_add(self.until_start(nth))) };
             // The number of a page that is followed for one of a later repetition is less by this.
@@ -285,6 +169,7 @@ impl Way<'_> {
                         more[1] += repeated(walks.busy.since(then.walks.busy));
                         skipped = number(nth + times * length)?.wrapping_sub(number(nth)?);
                         nth += times * length;
+                        repeats += times * length;
                         continue;
                     }
                     // Kept after twice as many requests each time, it finds a repetition of any length: Brent, BIT 20, 1980.
@@ -296,12 +181,13 @@ impl Way<'_> {
                     // The requests hardly ever repeat: the others take as long.
                     let all = transfers as f64 / nth as f64;
                     let [ns, walking_ns] = [stages.busy.end, following.translator.busy].map(Ticks::as_ns);
-                    return Some(AtIommu { ns: all * (ns + more[0]), walking_ns: all * (walking_ns + more[1]) });
+                    let found = AtIommu { ns: all * (ns + more[0]), walking_ns: all * (walking_ns + more[1]) };
+                    return Some((found, repeats));
                 }
             }
         }
         let [ns, walking_ns] = [stages.busy.end, following.translator.busy].map(Ticks::as_ns);
-        Some(AtIommu { ns: ns + more[0], walking_ns: walking_ns + more[1] })
+        Some((AtIommu { ns: ns + more[0], walking_ns: walking_ns + more[1] }, repeats))
     }
 
     /// The start of following requests of this many transfers.
@@ -322,14 +208,41 @@ impl Way<'_> {
             pace: self.pace(),
             write: if is_store { Some(self.memory()?.write_ns.value) } else { None },
         };
-        let kinds = self.kinds(0, transfers);
+        // Of more transfers, no more than these are followed, or another round over the window.
+        let of_known_kind = transfers.min(self.most_followed()?).min(self.round());
+        let kinds = self.kinds(0, of_known_kind);
         let of_kind = vec![None; kinds.as_ref().map_or(0, |kinds| kinds.all.len())];
         let (window, bytes) = (self.transfer.window, self.transfer.bytes);
         // No address overflows.
         self.base.checked_add(window.offset)?.checked_add(window.places(bytes).checked_mul(window.step(bytes))?)?;
         let (translator, order, templates) = (Translator::new(iommu), window.order_of(bytes), Vec::new());
         let (kept, places) = (Kept::default(), Kept::default());
-        Some(Following { up, fixed, translator, kept, kinds, of_kind, places, templates, spare: None, order, moved: 0 })
+        Some(Following {
+            up,
+            fixed,
+            translator,
+            kept,
+            kinds,
+            of_known_kind,
+            of_kind,
+            places,
+            templates,
+            spare: None,
+            order,
+            round: self.round(),
+            moved: 0,
+        })
+    }
+
+    /// Maximum number of transfers that are followed: two at least.
+    fn most_followed(&self) -> Option<u64> {
+        Some((MOST / self.count_and_last(0)?.0).max(2))
+    }
+
+    /// Number of transfers after which their places repeat; `u64::MAX` if these are random.
+    fn round(&self) -> u64 {
+        let window = &self.transfer.window;
+        if window.pattern.is_random() { u64::MAX } else { window.places(self.transfer.bytes) }
     }
 
     /// Number of transfers of the warm-up that are left out, and of those after them that are followed.
@@ -342,7 +255,7 @@ impl Way<'_> {
     /// Number of transfers that are followed: all, or whole rounds over a window in order, half of them in each half.
     fn examined(&self, transfers: u64) -> Option<u64> {
         let window = &self.transfer.window;
-        let most = (MOST / self.count_and_last(0)?.0).max(2);
+        let most = self.most_followed()?;
         if transfers <= most {
             return Some(transfers);
         }
@@ -370,9 +283,11 @@ impl Way<'_> {
 
     /// Index of the requests of transfer number `nth`.
     fn template(&self, following: &mut Following<'_>, nth: u64) -> Option<usize> {
-        let kind = following.kinds.as_ref().and_then(|kinds| match kinds.all.len() {
+        let in_round = nth % following.round;
+        let known = following.kinds.as_ref().filter(|_| in_round < following.of_known_kind);
+        let kind = known.and_then(|kinds| match kinds.all.len() {
             1 => Some(0),
-            _ => kinds.order.get(nth as usize).map(|kind| usize::from(*kind)),
+            _ => kinds.order.get(in_round as usize).map(|kind| usize::from(*kind)),
         });
         if let Some(known) = kind.and_then(|kind| following.of_kind[kind]) {
             return Some(known);
@@ -442,119 +357,47 @@ impl Way<'_> {
     }
 }
 
-impl Stages {
-    /// Before the first of at most this many requests.
-    fn new(fixed: &Fixed, requests: u64) -> Stages {
-        let requests = usize::try_from(requests).unwrap_or(usize::MAX).saturating_add(1);
-        let [buffers, tags] = [fixed.buffers, fixed.tags].map(|count| count.map_or(1, |count| count.min(requests)));
-        let held = (fixed.pool.headers as usize).min(requests) + 2;
-        let (busy, oldest) = (Busy::default(), 0);
-        let (taken, free) = (History::of(buffers.max(held)), History::of(tags));
-        Stages { busy, taken, free, oldest, held: 0, credits: History::of(held) }
-    }
-
-    /// Issues the next request; returns when the IOMMU looks it up.
-    fn arrive(&mut self, request: &Request, fixed: &Fixed) -> Ticks {
-        let nth = self.taken.count;
-        let busy = &mut self.busy;
-        let room = fixed.buffers.and_then(|buffers| self.taken.before(buffers)).unwrap_or_default();
-        let tag = fixed.tags.and_then(|tags| self.free.before(tags)).unwrap_or_default();
-        busy.issued = busy.issued.max(room).max(tag) + request.engine;
-        // The packet before it on the slowest link.
-        let sent = busy.issued + fixed.egress;
-        busy.started = sent.max(busy.started + busy.paced);
-        busy.paced = request.slowest;
-        self.credits.push(request.credits);
-        self.held += u64::from(request.credits);
-        let Pool { headers, data } = fixed.pool;
-        while self.oldest < nth && (self.held > data.into() || (nth + 1 - self.oldest) as u64 > headers.into()) {
-            self.held -= u64::from(self.credits.at(self.oldest));
-            self.oldest += 1;
-        }
-        let released = self.oldest.checked_sub(1).map(|place| self.taken.at(place));
-        let credit = released.map_or(Ticks::ZERO, |taken| taken + request.credit_loop);
-        let behind = if nth == 0 { Ticks::ZERO } else { busy.arrived + request.wire };
-        let way = (busy.issued + request.go).max(busy.started + fixed.unloaded);
-        busy.arrived = way.max(behind).max(credit);
-        let paced = busy.accepted_by_root.map_or(Ticks::ZERO, |last| last + fixed.root_pace);
-        let accepted = busy.arrived.max(paced);
-        busy.accepted_by_root = Some(accepted);
-        accepted
-    }
-
-    /// Passes the next request, whose translation is ready at `ready`, to memory, and receives its data.
-    fn leave(&mut self, request: &Request, fixed: &Fixed, ready: Ticks) {
-        let busy = &mut self.busy;
-        busy.left = busy.left.max(ready);
-        let paced = self.taken.before(1).map_or(Ticks::ZERO, |last| last + fixed.pace);
-        let taken = busy.left.max(paced);
-        self.taken.push(taken);
-        if let Some(write) = fixed.write {
-            busy.end = taken + write;
-            return;
-        }
-        busy.link = busy.link.max(taken + request.memory_read) + request.link;
-        busy.beats = busy.beats.max(taken + request.before_beats) + request.beats;
-        let free = (taken + request.way).max(busy.link).max(busy.beats);
-        self.free.push(free);
-        busy.end = busy.end.max(free);
-    }
-
-    /// Number of the last requests whose acceptance later ones may depend on.
-    fn last_taken(&self, fixed: &Fixed) -> usize {
-        fixed.buffers.unwrap_or(0).max(self.taken.count - self.oldest + 1)
-    }
-
-    /// The stages after this many transfers.
-    fn mark(&self, transfers: u64, walks: WalkMark, fixed: &Fixed) -> Earlier {
-        Earlier {
-            busy: self.busy,
-            walks,
-            taken: self.taken.last(self.last_taken(fixed)),
-            free: self.free.last(fixed.tags.unwrap_or(0)),
-            requests: self.taken.count,
-            transfers,
-            holding: self.taken.count - self.oldest,
-            held: self.held,
-        }
-    }
-
-    /// Whether every stage is busy for as long as it was at the place `then`, so that the same requests take the same times.
-    fn repeat(&self, then: &Earlier, walks: &WalkMark, fixed: &Fixed) -> bool {
-        let passed = self.busy.issued - then.busy.issued;
-        // None of more requests than there were.
-        let are_later = |now: &History<Ticks>, then: &[Ticks], last: usize| {
-            then.len() == last && (1..).zip(then).all(|(back, then)| now.before(back) == Some(*then + passed))
-        };
-        self.taken.count - self.oldest == then.holding
-            && self.held == then.held
-            && self.busy.is_later(&then.busy, passed)
-            && walks.is_like(&then.walks, passed)
-            && are_later(&self.taken, &then.taken, self.last_taken(fixed))
-            && are_later(&self.free, &then.free, fixed.tags.unwrap_or(0))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use lanemark_machine::{Partner, Pattern, Transfer, Window};
-    use lanemark_platform::Origin;
+    use lanemark_platform::{Origin, Platform};
+
+    /// A card behind an IOMMU without a paging-structure cache.
+    fn card(numbers: &[(&str, f64)]) -> Platform {
+        let card = lanemark_platform::preset("card-gen5-x16-iommu").unwrap().unwrap();
+        let origin = Origin::Given("a test".to_owned());
+        let usual = [("iommu.walk_cache_entries", 0.0), ("iommu.iotlb_entries", 64.0)];
+        card.with_numbers(usual.into_iter().chain(numbers.iter().copied()), &origin).unwrap()
+    }
+
+    fn transfer(verb: Verb, bytes: u64, window: Window) -> Transfer {
+        Transfer { card: 0, verb, partner: Partner::Host, bytes, count: 1, window, outstanding: None }
+    }
+
+    /// End of this many transfers and time of their walks, each followed, however many there are.
+    fn followed(way: &Way<'_>, transfers: u64, apart: Option<Ticks>) -> [f64; 2] {
+        let iommu = way.platform.iommu.as_ref().unwrap();
+        let mut following = way.start(iommu, transfers.max(way.warmed)).unwrap();
+        let requests = transfers.max(way.warmed) * way.transfer.bytes;
+        let mut end = Ticks::ZERO;
+        for some in [way.warmed, transfers] {
+            let mut stages = Stages::new(&following.fixed, requests);
+            following.translator.rest();
+            for nth in 0..some {
+                way.follow(&mut following, &mut stages, nth, apart).unwrap();
+            }
+            end = stages.busy.end;
+        }
+        [end, following.translator.busy].map(Ticks::as_ns)
+    }
 
     #[test]
     fn added_repetitions_take_the_same_time_as_requests_followed_one_by_one() {
-        let card = lanemark_platform::preset("card-gen5-x16-iommu").unwrap().unwrap();
-        let (mut found, mut tried) = (0, 0);
+        let (mut with_period, mut without, mut repeated) = (0, 0, 0);
         for (tags, walkers, walk_ns) in [(8.0, 1.0, 90.0), (64.0, 3.0, 40.0), (256.0, 4.0, 300.0)] {
-            let numbers = [
-                ("dma.tags", tags),
-                ("iommu.walkers", walkers),
-                ("iommu.walk_read_ns", walk_ns),
-                ("iommu.walk_cache_entries", 0.0),
-                ("iommu.iotlb_entries", 64.0),
-            ];
-            let origin = || Origin::Given("a test".to_owned());
-            let changed = card.with_numbers(numbers, &origin()).unwrap();
+            let changed = card(&[("dma.tags", tags), ("iommu.walkers", walkers), ("iommu.walk_read_ns", walk_ns)]);
+            let iommu = changed.iommu.as_ref().unwrap();
             for (bytes, offset) in
                 [(64, 0), (64, 128), (100, 4), (192, 0), (512, 256), (4096, 0), (12_289, 64), (1 << 15, 0)]
             {
@@ -565,24 +408,85 @@ mod tests {
                     (Pattern::Random, Verb::Load),
                 ] {
                     let window = Window { offset, len: 1 << 21, pattern };
-                    let transfer =
-                        Transfer { card: 0, verb, partner: Partner::Host, bytes, count: 1, window, outstanding: None };
+                    let transfer = transfer(verb, bytes, window);
                     let places = window.places(bytes);
                     for warmed in [0, places, places / 2] {
                         let way = Way { warmed, ..Way::of(&changed, &transfer).unwrap() };
-                        let iommu = changed.iommu.as_ref().unwrap();
                         let transfers = (2 * places + places / 3).min(MOST / way.pieces(0).unwrap().len() as u64);
                         let period = way.period_of_misses(iommu, way.most_waiting());
-                        let [repeated, one_by_one] =
-                            [period, None].map(|period| way.following(iommu, transfers, None, period).unwrap());
+                        let (found, repeats) = way.following(iommu, transfers, None, period).unwrap();
                         let name = format!("{tags} tags, {transfer:?} after {warmed}");
-                        assert_eq!(repeated.ns.to_bits(), one_by_one.ns.to_bits(), "{name}");
-                        assert_eq!(repeated.walking_ns.to_bits(), one_by_one.walking_ns.to_bits(), "{name}");
-                        (found, tried) = (found + u32::from(period.is_some()), tried + 1);
+                        let expected = followed(&way, transfers, None);
+                        assert_eq!(
+                            [found.ns, found.walking_ns].map(f64::to_bits),
+                            expected.map(f64::to_bits),
+                            "{name}"
+                        );
+                        assert!(period.is_some() || repeats == 0, "{name}");
+                        repeated += u32::from(repeats > transfers / 2);
+                        with_period += u32::from(period.is_some());
+                        without += u32::from(period.is_none());
                     }
                 }
             }
         }
-        assert!(found > tried / 2 && found < tried, "{found} of {tried} repeat");
+        assert!(with_period > without && without > 0, "{with_period} with a period, {without} without");
+        assert!(repeated > with_period / 2, "{repeated} of {with_period} repeat");
+    }
+
+    #[test]
+    fn more_requests_than_are_followed_take_the_same_time_as_if_they_were() {
+        let walks = [("dma.tags", 64.0), ("iommu.walkers", 2.0), ("iommu.walk_read_ns", 40.0)];
+        let large = [("iommu.page_bytes", f64::from(2 << 20)), ("iommu.iotlb_entries", 8.0), ("iommu.iotlb_ways", 2.0)];
+        let cases: [(&[(&str, f64)], u64, u64); 3] =
+            [(&[], 64, 1 << 20), (&[], 192, 1 << 20), (&large, 1 << 15, 1 << 28)];
+        for (numbers, bytes, len) in cases {
+            let changed = card(&[&walks[..], numbers].concat());
+            let transfer = transfer(Verb::Load, bytes, Window { offset: 0, len, pattern: Pattern::Sequential });
+            let way = Way::of(&changed, &transfer).unwrap();
+            let iommu = changed.iommu.as_ref().unwrap();
+            let period = way.period_of_misses(iommu, way.most_waiting()).filter(|period| *period <= MOST_OF_PERIOD);
+            let transfers = 2 * MOST / way.count_and_last(0).unwrap().0;
+            let (found, repeats) = way.following(iommu, transfers, None, period).unwrap();
+            assert!(repeats > 0, "{transfer:?}: none of {transfers} repeat");
+            let expected = followed(&way, transfers, None);
+            assert_eq!([found.ns, found.walking_ns].map(f64::to_bits), expected.map(f64::to_bits), "{transfer:?}");
+        }
+    }
+
+    #[test]
+    fn requests_of_one_transfer_overlap_their_walks() {
+        // A translation of a walk that has ended may be found although its set has room for no other page.
+        let apart = Ticks::whole_ns(100);
+        for (entries, ways, walkers) in [(4.0, 1.0, 4.0), (16.0, 2.0, 2.0), (64.0, 4.0, 1.0)] {
+            let sizes = [("iommu.iotlb_entries", entries), ("iommu.iotlb_ways", ways), ("iommu.walkers", walkers)];
+            let changed = card(&sizes);
+            for (bytes, len) in [(1 << 13, 1 << 16), (1 << 14, 1 << 16), (1 << 16, 1 << 16), (1 << 16, 1 << 20)] {
+                let window = Window { offset: 0, len, pattern: Pattern::Sequential };
+                let way_of = Transfer { outstanding: Some(1), ..transfer(Verb::Load, bytes, window) };
+                let way = Way::of(&changed, &way_of).unwrap();
+                let transfers = 5 * window.places(bytes);
+                let found = way.at_iommu(changed.iommu.as_ref().unwrap(), transfers, true, apart).unwrap();
+                let expected = followed(&way, transfers, Some(apart + way.queue()));
+                let name = format!("{bytes} B of {len} B, {entries} entries, {ways} ways, {walkers} walkers");
+                assert_eq!([found.ns, found.walking_ns].map(f64::to_bits), expected.map(f64::to_bits), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_more_transfers_are_looked_at_than_are_followed() {
+        // All of them, looked at one by one, would take days.
+        let changed = card(&[("iommu.walkers", 2.0)]);
+        for pattern in [Pattern::Random, Pattern::Sequential, Pattern::RandomStrided(256)] {
+            let transfer = transfer(Verb::Load, 64, Window { offset: 0, len: 1 << 24, pattern });
+            let way = Way::of(&changed, &transfer).unwrap();
+            let each = |transfers: u64| {
+                let found = way.at_iommu(changed.iommu.as_ref().unwrap(), transfers, false, Ticks::ZERO).unwrap();
+                found.ns / transfers as f64
+            };
+            let (some, many) = (each(MOST), each(1 << 44));
+            assert!((many / some - 1.0).abs() < 0.02, "{pattern:?}: {some}, {many}");
+        }
     }
 }

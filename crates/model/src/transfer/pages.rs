@@ -18,6 +18,9 @@ pub(super) const MOST_PLACES: u64 = 1 << 20;
 /// Number of results that are kept: the figures of a large table, with several sizes of an IOTLB.
 const MOST_KEPT: usize = 1024;
 
+/// Number of pages that are kept, of all results together: 32 MiB for each thread. One result may have more.
+const MOST_PAGES: usize = 1 << 22;
+
 /// All that the pages of transfers depend on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Touched {
@@ -50,8 +53,27 @@ pub(super) struct Pages {
     pub(super) are_all_missed: bool,
 }
 
+/// The pages of some windows.
+#[derive(Default)]
+struct KeptPages {
+    of_window: FxHashMap<Touched, Rc<[u64]>>,
+    /// Number of pages of all results.
+    count: usize,
+}
+
+impl KeptPages {
+    /// Keeps a result, instead of all others if they have too many pages together.
+    fn keep(&mut self, key: Touched, pages: Rc<[u64]>) {
+        if self.of_window.len() >= MOST_KEPT || self.count.saturating_add(pages.len()) > MOST_PAGES {
+            *self = KeptPages::default();
+        }
+        self.count += pages.len();
+        self.of_window.insert(key, pages);
+    }
+}
+
 thread_local! {
-    static TOUCHED: RefCell<FxHashMap<Touched, Rc<[u64]>>> = RefCell::default();
+    static TOUCHED: RefCell<KeptPages> = RefCell::default();
     static PLACED: RefCell<FxHashMap<Placed, Pages>> = RefCell::default();
 }
 
@@ -77,7 +99,15 @@ impl Way<'_> {
 
     /// The pages of this many transfers, in order.
     pub(super) fn pages(&self, iommu: &Iommu, transfers: u64) -> Rc<[u64]> {
-        TOUCHED.with(|known| kept(known, self.touched(iommu, transfers), || self.pages_in_order(iommu, transfers)))
+        let key = self.touched(iommu, transfers);
+        TOUCHED.with_borrow_mut(|known| {
+            if let Some(found) = known.of_window.get(&key) {
+                return found.clone();
+            }
+            let found = self.pages_in_order(iommu, transfers);
+            known.keep(key, found.clone());
+            found
+        })
     }
 
     fn pages_in_order(&self, iommu: &Iommu, transfers: u64) -> Rc<[u64]> {
@@ -216,5 +246,25 @@ mod tests {
         // Two requests of 64 B are in at most four pages in turn, and two requests of a page in five, of which two share a set.
         assert_eq!([16, 17, 20].map(|count| pages(count, 64, 2).are_all_missed), [false, false, true]);
         assert_eq!([24, 28].map(|count| pages(count, 4096, 2).are_all_missed), [false, true]);
+    }
+
+    #[test]
+    fn windows_with_many_pages_are_not_all_kept() {
+        let platform = lanemark_platform::preset("card-gen5-x16-iommu").unwrap().unwrap();
+        let iommu = platform.iommu.as_ref().unwrap();
+        let window = Window { offset: 0, len: 1 << 32, pattern: Pattern::Sequential };
+        let (verb, partner) = (Verb::Load, Partner::Host);
+        let transfer = Transfer { card: 0, verb, partner, bytes: 4096, count: 1, window, outstanding: None };
+        let way = Way::of(&platform, &transfer).unwrap();
+        let kept = || {
+            TOUCHED.with_borrow(|known| (known.count, known.of_window.values().map(|pages| pages.len()).sum::<usize>()))
+        };
+        for less in 0..6 {
+            assert_eq!(way.pages(iommu, MOST_PLACES - less).len() as u64, MOST_PLACES - less);
+            let (count, all) = kept();
+            assert!(count == all && all <= MOST_PAGES, "{count}, {all}");
+        }
+        // The last result is kept.
+        assert!(kept().0 as u64 >= MOST_PLACES - 5);
     }
 }

@@ -159,9 +159,11 @@ impl Way<'_> {
         if self.has_ats() {
             return self.asked_for(iommu, largest, transfers, one_by_one).unwrap_or_else(|| largest.blurred());
         }
-        let walks = self.walks(iommu, transfers, if one_by_one { 0 } else { self.most_waiting() });
+        // Requests of one transfer wait for each other, even if no other transfer is outstanding.
+        let is_single = one_by_one && self.is_one_request_each();
+        let walks = self.walks(iommu, transfers, if is_single { 0 } else { self.most_waiting() });
         let interval_ns = iommu.walk_interval_ns.value.as_ns();
-        if one_by_one && self.is_one_request_each() {
+        if is_single {
             // Nothing overlaps.
             let looked_up = self.looked_up(iommu, transfers, largest.ns / transfers as f64);
             let walked = largest.then(&Largest::of([(Bound::Translation, looked_up.walked_ns)]));
