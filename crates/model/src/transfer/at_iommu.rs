@@ -438,9 +438,11 @@ mod tests {
     fn more_requests_than_are_followed_take_the_same_time_as_if_they_were() {
         let walks = [("dma.tags", 64.0), ("iommu.walkers", 2.0), ("iommu.walk_read_ns", 40.0)];
         let large = [("iommu.page_bytes", f64::from(2 << 20)), ("iommu.iotlb_entries", 8.0), ("iommu.iotlb_ways", 2.0)];
-        let cases: [(&[(&str, f64)], u64, u64); 3] =
-            [(&[], 64, 1 << 20), (&[], 192, 1 << 20), (&large, 1 << 15, 1 << 28)];
-        for (numbers, bytes, len) in cases {
+        // A round that ends inside a repetition starts another search for one, until so many are followed that the others are
+        // said to take as long: here, these are 0.05 % faster.
+        let cases: [(&[(&str, f64)], u64, u64, f64); 3] =
+            [(&[], 64, 1 << 20, 0.0), (&[], 192, 1 << 20, 1e-3), (&large, 1 << 15, 1 << 28, 0.0)];
+        for (numbers, bytes, len, within) in cases {
             let changed = card(&[&walks[..], numbers].concat());
             let transfer = transfer(Verb::Load, bytes, Window { offset: 0, len, pattern: Pattern::Sequential });
             let way = Way::of(&changed, &transfer).unwrap();
@@ -450,7 +452,9 @@ mod tests {
             let (found, repeats) = way.following(iommu, transfers, None, period).unwrap();
             assert!(repeats > 0, "{transfer:?}: none of {transfers} repeat");
             let expected = followed(&way, transfers, None);
-            assert_eq!([found.ns, found.walking_ns].map(f64::to_bits), expected.map(f64::to_bits), "{transfer:?}");
+            for (found, expected) in [found.ns, found.walking_ns].into_iter().zip(expected) {
+                assert!((found / expected - 1.0).abs() <= within, "{found}, {expected}: {transfer:?}");
+            }
         }
     }
 
