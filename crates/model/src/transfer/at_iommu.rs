@@ -214,8 +214,12 @@ impl Way<'_> {
         let of_kind = vec![None; kinds.as_ref().map_or(0, |kinds| kinds.all.len())];
         let (window, bytes) = (self.transfer.window, self.transfer.bytes);
         // No address overflows.
-        self.base.checked_add(window.offset)?.checked_add(window.places(bytes).checked_mul(window.step(bytes))?)?;
-        let (translator, order, templates) = (Translator::new(iommu), window.order_of(bytes), Vec::new());
+        let start = self.base.checked_add(window.offset)?;
+        let end = start.checked_add(window.places(bytes).checked_mul(window.step(bytes))?)?;
+        let pages = start / iommu.page_bytes.value..end / iommu.page_bytes.value + 1;
+        // An array of many more pages than requests takes longer than these.
+        let near = if pages.end - pages.start <= transfers { pages } else { 0..0 };
+        let (translator, order, templates) = (Translator::for_pages(iommu, near), window.order_of(bytes), Vec::new());
         let (kept, places) = (Kept::default(), Kept::default());
         Some(Following {
             up,

@@ -15,6 +15,7 @@ use lanemark_platform::{Iommu, Memory};
 use lanemark_units::Ticks;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
+use std::ops::Range;
 
 /// Index of no entry.
 const NONE: u32 = 0;
@@ -44,12 +45,51 @@ enum Known {
     Walking(Ticks),
 }
 
+/// States of pages: of those of a window in an array, of all others by their number.
+#[derive(Clone, Debug, Default)]
+struct States {
+    /// Number of the first page in the array.
+    first: u64,
+    near: Vec<Option<Known>>,
+    others: FxHashMap<u64, Known>,
+}
+
+impl States {
+    /// Place of a page in the array; beyond its end for the others.
+    fn place(&self, page: u64) -> usize {
+        usize::try_from(page.wrapping_sub(self.first)).unwrap_or(usize::MAX)
+    }
+
+    fn get(&self, page: u64) -> Option<Known> {
+        match self.near.get(self.place(page)) {
+            Some(state) => *state,
+            None => self.others.get(&page).copied(),
+        }
+    }
+
+    fn set(&mut self, page: u64, state: Known) {
+        let place = self.place(page);
+        match self.near.get_mut(place) {
+            Some(place) => *place = Some(state),
+            None => _ = self.others.insert(page, state),
+        }
+    }
+
+    fn forget(&mut self, page: u64) {
+        let place = self.place(page);
+        match self.near.get_mut(place) {
+            Some(place) => *place = None,
+            None => _ = self.others.remove(&page),
+        }
+    }
+}
+
 /// State of the IOMMU after the requests so far.
 #[derive(Clone, Debug)]
 pub(super) struct Translator<'a> {
     iommu: &'a Iommu,
     /// Cached pages, and those whose walk is outstanding.
-    known: FxHashMap<u64, Known>,
+    known: States,
     sets: Vec<Set>,
     /// Cached translations of all sets, from index 1 on.
     entries: Vec<Entry>,
@@ -99,7 +139,7 @@ impl<'a> Translator<'a> {
     pub(super) fn new(iommu: &'a Iommu) -> Translator<'a> {
         Translator {
             iommu,
-            known: FxHashMap::default(),
+            known: States::default(),
             sets: vec![Set::default(); iommu.sets() as usize],
             entries: vec![Entry::default()],
             last: None,
@@ -110,6 +150,13 @@ impl<'a> Translator<'a> {
             table: iommu.walks_through_cache().then(BTreeSet::new),
             busy: Ticks::ZERO,
         }
+    }
+
+    /// As [`new`](Translator::new), for requests most of which are for these pages.
+    pub(super) fn for_pages(iommu: &'a Iommu, pages: Range<u64>) -> Translator<'a> {
+        let near = vec![None; pages.end.saturating_sub(pages.start) as usize];
+        let known = States { first: pages.start, near, others: FxHashMap::default() };
+        Translator { known, ..Translator::new(iommu) }
     }
 
     /// Bytes of a page.
@@ -125,7 +172,7 @@ impl<'a> Translator<'a> {
         if self.last == Some(page) {
             return looked;
         }
-        match self.known.get(&page).copied() {
+        match self.known.get(page) {
             Some(Known::Cached(place)) => {
                 let set = set_of(self.iommu, page);
                 self.take_out(set, place);
@@ -150,7 +197,7 @@ impl<'a> Translator<'a> {
         let mut walkers = self.walkers.clone();
         walkers.sort_unstable();
         let walks = self.walks.iter().map(|(until, walked)| (*until, walked.wrapping_sub(page))).collect();
-        let is_cached = matches!(self.known.get(&page), Some(Known::Cached(_)));
+        let is_cached = matches!(self.known.get(page), Some(Known::Cached(_)));
         WalkMark { walks, walkers, next: self.next, is_cached, busy: self.busy }
     }
 
@@ -192,7 +239,7 @@ impl<'a> Translator<'a> {
         self.busy += Ticks(time.0 / count).max(self.iommu.walk_interval_ns.value);
         let later = self.walks.iter().rev().take_while(|(end, _)| *end > until).count();
         self.walks.insert(self.walks.len() - later, (until, page));
-        self.known.insert(page, Known::Walking(until));
+        self.known.set(page, Known::Walking(until));
         until
     }
 
@@ -228,7 +275,7 @@ impl<'a> Translator<'a> {
             let place = if ends.count >= self.iommu.iotlb_ways.value && ends.oldest != NONE {
                 let place = ends.oldest;
                 self.take_out(set, place);
-                self.known.remove(&self.entries[place as usize].page);
+                self.known.forget(self.entries[place as usize].page);
                 place
             } else {
                 self.entries.push(Entry::default());
@@ -236,7 +283,7 @@ impl<'a> Translator<'a> {
             };
             self.entries[place as usize].page = page;
             self.put_newest(set, place);
-            self.known.insert(page, Known::Cached(place));
+            self.known.set(page, Known::Cached(place));
             self.last = Some(page);
         }
     }
