@@ -237,8 +237,10 @@ impl<'a> Translator<'a> {
         *free = until;
         self.next = start + self.iommu.walk_interval_ns.value;
         self.busy += Ticks(time.0 / count).max(self.iommu.walk_interval_ns.value);
-        let later = self.walks.iter().rev().take_while(|(end, _)| *end > until).count();
-        self.walks.insert(self.walks.len() - later, (until, page));
+        match self.walks.iter().rev().take_while(|(end, _)| *end > until).count() {
+            0 => self.walks.push_back((until, page)),
+            later => self.walks.insert(self.walks.len() - later, (until, page)),
+        }
         self.known.set(page, Known::Walking(until));
         until
     }

@@ -136,8 +136,10 @@ impl Places {
     fn give_back(&mut self, at: Ticks) {
         self.sum = self.sum.wrapping_add(at.0);
         // Most places are given back in the order in which they were taken.
-        let later = self.free_at.iter().rev().take_while(|other| **other > at).count();
-        self.free_at.insert(self.free_at.len() - later, at);
+        match self.free_at.iter().rev().take_while(|other| **other > at).count() {
+            0 => self.free_at.push_back(at),
+            later => self.free_at.insert(self.free_at.len() - later, at),
+        }
     }
 
     /// Moves those that are free at `now` to `unused`.
