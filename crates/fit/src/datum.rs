@@ -81,30 +81,35 @@ impl Datum {
     }
 
     /// Number of iterations. Behind an IOMMU with this `iotlb`, the warm-up goes to the places of the run, and each transfer of
-    /// a bandwidth is followed. There are so many that the warm-up leaves the translations of a long run, up to those of a
-    /// usual simulated run.
+    /// a bandwidth is followed. There are so many that the warm-up leaves the translations of a long run, in order up to those
+    /// of a usual simulated run.
     pub(crate) fn passes(&self, iotlb: Option<Iotlb>) -> u64 {
         /// Transfers to random places for each page of the window, or for each entry of the IOTLB if these are fewer: 2 % of
         /// the pages are left out, or all entries are in use.
         const OF_A_PAGE: u64 = 4;
-        /// Fewest transfers. A share of misses at random places then has a standard deviation below 0.5 %, and the latency of
-        /// the first transfer is a hundredth of reads of 64 B on the fastest links.
+        /// Fewest transfers. A share of misses at random places then has a standard deviation below 0.5 %.
         const FEWEST: u64 = 1 << 14;
+        /// Shortest time of all transfers, in seconds: the latency of the first one, about 1 us, is then a hundredth.
+        const SHORTEST_S: f64 = 100e-6;
+        /// Most transfers at random places beyond those of a usual run: formulas follow no more.
+        const MOST: u64 = 1 << 16;
         let Some(iotlb) = iotlb.filter(|_| self.question.quantity == Quantity::Bandwidth) else { return self.passes };
         // A run of the most iterations stands for a longer one.
         let usual = (self.question.simulated_passes)(&self.case);
         let longest = if self.passes < MOST_PASSES { self.passes } else { self.passes.max(usual) };
         let (Reach { is_random, stride_bytes, .. }, window) = (self.case.reach(), self.case.window);
         let pages = (window / iotlb.page_bytes).max(1);
+        let longest = if is_random && self.passes >= MOST_PASSES { u64::MAX } else { longest };
         let wanted = if is_random {
-            OF_A_PAGE * pages.min(iotlb.entries)
+            OF_A_PAGE.saturating_mul(pages.min(iotlb.entries)).min(MOST)
         } else {
             // A round, or as much of it as evicts every translation before it comes again.
             let most = (OF_A_PAGE * iotlb.page_bytes).saturating_mul(iotlb.entries);
             window.min(most).div_ceil(stride_bytes.unwrap_or(0).max(self.case.size).max(1))
         };
         let of_an_iteration = (self.question.accesses_per_pass)(&self.case).max(1);
-        wanted.max(FEWEST).div_ceil(of_an_iteration).min(longest)
+        let of_time = (SHORTEST_S * self.measured / self.case.size.max(1) as f64) as u64;
+        wanted.max(FEWEST.max(of_time.min(MOST))).div_ceil(of_an_iteration).min(longest)
     }
 
     /// The figure of so many iterations on this target; `None` for an answer without a figure.

@@ -1,6 +1,8 @@
 //! The measurement that tells two structures apart.
 
 use crate::fit_data::FitData;
+use crate::mechanism::WALKERS;
+use crate::walkers;
 use lanemark_import::Row;
 use lanemark_machine::Facts;
 use lanemark_record::Reach;
@@ -59,7 +61,9 @@ const DISTINCT_PERCENT: f64 = 3.0;
 
 /// The figure at which two structures differ most; `None` if no figure tells them apart, or one has no formula.
 pub(crate) fn distinction(chosen: &Fitted<'_>, other: &Fitted<'_>) -> Option<Distinction> {
-    let all = candidates(chosen.problem.has_windows());
+    let [of_chosen, of_other] = [chosen, other].map(with_most_walkers);
+    let (chosen, other) = (&Fitted { problem: &of_chosen, ..*chosen }, &Fitted { problem: &of_other, ..*other });
+    let all = candidates(chosen.problem.has_windows(), chosen.facts);
     let rows: Vec<Row> = all.iter().map(Candidate::row).collect();
     let figures = |fitted: &Fitted<'_>| {
         let asked = fitted.problem.asked(&rows)?.formula_residuals(fitted.facts, fitted.values).ok()?;
@@ -81,6 +85,14 @@ pub(crate) fn distinction(chosen: &Fitted<'_>, other: &Fitted<'_>) -> Option<Dis
         .max_by(|one, other| one.percent().total_cmp(&other.percent()))
 }
 
+/// The fit with the most concurrent page walks that give the same figures: with fewer, writes of windows are slower and differ
+/// even more from those of a structure without walks.
+fn with_most_walkers(fitted: &Fitted<'_>) -> FitData {
+    let is_chosen = fitted.problem.translates() && fitted.problem.is_open(WALKERS);
+    let most = is_chosen.then(|| walkers::alike(fitted.problem, fitted.values).pop()).flatten();
+    most.map_or_else(|| fitted.problem.clone(), |(_, problem)| problem)
+}
+
 /// A figure that could be measured next.
 struct Candidate {
     /// Name and unit.
@@ -99,13 +111,14 @@ impl Candidate {
     }
 }
 
-/// The figures that could be measured next, of windows too if these `has_windows`.
-fn candidates(has_windows: bool) -> Vec<Candidate> {
+/// The figures that could be measured next, of windows of host memory too if these `has_windows`.
+fn candidates(has_windows: bool, facts: &Facts) -> Vec<Candidate> {
     let of_size = |question| move |size_bytes| Candidate { question, size_bytes, window_bytes: None };
     let of_window = |window| Candidate { question: WRITES, size_bytes: LINE_BYTES, window_bytes: Some(window) };
     let windows = if has_windows { &WINDOWS[..] } else { &[] };
     let usual = QUESTIONS.iter().flat_map(|question| SIZES.map(of_size(*question)));
-    usual.chain(windows.iter().copied().map(of_window)).collect()
+    let is_mapped = |window: &u64| facts.dma.is_some_and(|dma| *window <= dma.mapped_bytes);
+    usual.chain(windows.iter().copied().filter(is_mapped).map(of_window)).collect()
 }
 
 #[cfg(test)]
@@ -155,8 +168,9 @@ mod tests {
             with(&[("iommu.pass_through", 0.0), ("iommu.iotlb_entries", 1024.0), ("iommu.walk_read_ns", 80.0)]);
         let of_cache = with(&[("memory.cache_bytes", f64::from(4 << 20)), ("memory.cached_read_ns", 200.0)]);
         // Of the figures of writes, only those of windows that the IOTLB does not hold differ.
+        let facts = problem.facts().unwrap();
         let rows: Vec<Row> =
-            candidates(true).iter().map(Candidate::row).filter(|row| row.question == WRITES.0).collect();
+            candidates(true, &facts).iter().map(Candidate::row).filter(|row| row.question == WRITES.0).collect();
         let figures = |problem: &FitData| {
             problem.asked(&rows).unwrap().formula_residuals(&problem.facts().unwrap(), &[120.0]).unwrap()
         };
@@ -166,6 +180,14 @@ mod tests {
             .map(|(_, row)| row.reach.window_bytes)
             .collect();
         assert_eq!(differ, [Some(1 << 24), Some(1 << 26)]);
-        assert!(candidates(false).iter().all(|candidate| candidate.window_bytes.is_none()));
+        assert!(candidates(false, &facts).iter().all(|candidate| candidate.window_bytes.is_none()));
+        let mut small = facts.clone();
+        small.dma.as_mut().unwrap().mapped_bytes = 1 << 22;
+        let windows: Vec<u64> =
+            candidates(true, &small).iter().filter_map(|candidate| candidate.window_bytes).collect();
+        assert_eq!(windows, [1 << 20, 1 << 22]);
+        // With latencies only, any number of concurrent walks is as good: the one that slows writes least is compared.
+        let most = with_most_walkers(&Fitted { problem: &of_iommu, facts: &facts, values: &[120.0] });
+        assert_eq!([&of_iommu, &most].map(|problem| problem.number("iommu.walkers")), [Some(1.0), Some(16.0)]);
     }
 }

@@ -219,42 +219,50 @@ fn filled_from(
         if options.keep_structure { (given, Vec::new()) } else { reopen(&given, draft, options.kept) };
     let searched = if options.keep_structure { None } else { structure::search(&given) };
     let is_cut_short = searched.as_ref().is_some_and(|found| found.is_cut_short);
-    let (contenders, problem, start, reopened) = match searched {
+    let (mut contenders, problem, start, reopened) = match searched {
         Some(found) => (found.contenders, found.problem, Some(found.values), reopened),
         None => (Vec::new(), given, None, Vec::new()),
     };
-    let set = contenders.iter().find(|contender| contender.is_chosen).map_or(&[][..], |chosen| &chosen.set);
-    let reopened = reopened.into_iter().map(|(key, assumed, is_flag)| {
+    let mut set =
+        contenders.iter().find(|contender| contender.is_chosen).map_or(Vec::new(), |chosen| chosen.set.clone());
+    let of_key = |(key, assumed, is_flag): (&'static str, f64, bool)| {
         let chosen = set.iter().find(|(other, _)| other == key).map_or(assumed, |(_, value)| *value);
         let is_other = |(other, value): &(String, f64)| other == key && (*value - assumed).abs() > 0.0;
         let is_compared = contenders.iter().any(|contender| contender.set.iter().any(is_other));
         Reopened { key: key.to_owned(), assumed, chosen, is_flag, is_compared }
-    });
+    };
+    let reopened: Vec<Reopened> = reopened.into_iter().map(of_key).collect();
     let Settled { mut problem, mut fit, mut at_default, assumed, mut conditional } =
         settled(problem, start.as_deref(), options.assume_rest)?;
     let count = |(question, count): &(&str, usize)| format!("{name}: {question} ({count} answers)");
     let fitted_to = Origin::FittedTo(problem.questions().iter().map(count).collect());
     let values: Vec<f64> = fit.found.iter().map(|found| found.value).collect();
-    let mut set = set.to_vec();
     if set.iter().any(|(key, _)| is_of_iommu(key)) {
         conditional.push((WALK_READ_NS.to_owned(), vec![WALK_READS.to_owned()]));
-        if let Some((with_fewest, number)) = walkers::fewest(&problem, &values) {
+        let mut alike = walkers::alike(&problem, &values).into_iter();
+        if let Some((number, with_fewest)) = alike.next() {
             problem = with_fewest;
+            for contender in contenders.iter_mut().filter(|contender| contender.is_chosen) {
+                contender.set.iter_mut().filter(|(key, _)| key == WALKERS).for_each(|(_, value)| *value = number);
+            }
             set.retain(|(key, _)| key != WALKERS);
-            match default_of(WALKERS) {
-                Some(default) if default.to_bits() == number.to_bits() => at_default.push(WALKERS.to_owned()),
-                _ => set.push((WALKERS.to_owned(), number)),
+            if alike.next().is_some()
+                && default_of(WALKERS).is_some_and(|default| default.to_bits() == number.to_bits())
+            {
+                at_default.push(WALKERS.to_owned());
+            } else {
+                set.push((WALKERS.to_owned(), number));
             }
         }
     }
-    conditional.retain(|(key, _)| fit.found.iter().any(|found| found.name == *key));
+    conditional.retain(|(key, _)| fit.found.iter().any(|found| found.name == *key && !found.at_bound));
     for found in fit.found.iter_mut().filter(|found| conditional.iter().any(|(key, _)| *key == found.name)) {
         found.within_95 = None;
     }
     let mut filled = Filled {
         draft: draft.clone(),
         is_cut_short,
-        reopened: reopened.collect(),
+        reopened,
         questions: problem.questions(),
         residuals: problem.compare(&values).map_err(FillError::Simulation)?,
         held_out: held_out(&problem, &values)?,

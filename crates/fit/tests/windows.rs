@@ -42,7 +42,7 @@ fn table(hidden: &Platform, questions: &[&str]) -> Table {
     let curves = drawn::measured(&mut machine, &CURVES, &mut draw, 0.01);
     let mut text = without_windows(&curves);
     let all = questions.iter().flat_map(|name| WINDOWS.map(|window| (*name, 64, window, true)));
-    text += &windows(&mut machine, all, || draw.between(0.99, 1.01));
+    text += &windows(&mut machine, all, &Effort::default(), || draw.between(0.99, 1.01));
     Table::parse("card.csv", &text).unwrap()
 }
 
@@ -60,24 +60,25 @@ fn without_windows(curves: &str) -> String {
 fn windows<'a>(
     machine: &mut SimulatedMachine,
     all: impl Iterator<Item = (&'a str, u64, u64, bool)>,
+    effort: &Effort,
     mut errors: impl FnMut() -> f64,
 ) -> String {
     let mut text = String::new();
     for (name, size, window, is_random) in all {
         let reach = Reach { window_bytes: Some(window), is_random, ..Reach::default() };
-        let figure = figure(machine, name, size, reach) * errors();
+        let figure = figure(machine, name, size, reach, effort) * errors();
         let figure = if name == LATENCIES.0 { format!("{figure} ns") } else { format!("{} MB/s", figure / 1e6) };
         let _ = writeln!(text, "{name},{size},{figure},{window},{}", if is_random { "yes" } else { "no" });
     }
     text
 }
 
-/// The simulated figure of these transfers.
-fn figure(machine: &mut SimulatedMachine, name: &str, size: u64, reach: Reach) -> f64 {
+/// The simulated figure of these transfers, of as many as `effort` says.
+fn figure(machine: &mut SimulatedMachine, name: &str, size: u64, reach: Reach, effort: &Effort) -> f64 {
     let question = question(name).unwrap();
     let axes = Axes { sizes: Some(vec![size]), reach, ..Axes::default() };
     let case = (question.cases)(machine.facts(), &axes).remove(0);
-    let answer = ask(question, machine, &case, &Effort::default()).unwrap();
+    let answer = ask(question, machine, &case, effort).unwrap();
     answer.delivered_rate_bytes_per_s.or(answer.latency_ns).unwrap().median
 }
 
@@ -86,7 +87,9 @@ fn figure(machine: &mut SimulatedMachine, name: &str, size: u64, reach: Reach) -
 fn check_file(filled: &Filled, table: &Table) {
     let platform = filled.draft.clone().complete().unwrap();
     let mut machine = SimulatedMachine::new(&platform).unwrap();
-    let mut error = |row: &Row| figure(&mut machine, row.question, row.size_bytes, row.reach) / row.figure - 1.0;
+    let effort = Effort::default();
+    let mut error =
+        |row: &Row| figure(&mut machine, row.question, row.size_bytes, row.reach, &effort) / row.figure - 1.0;
     let errors: Vec<f64> = table.rows.iter().map(&mut error).collect();
     for (row, error) in table.rows.iter().zip(&errors) {
         assert!(error.abs() < 0.05, "{row:?}: {error}, {}", filled.draft.text());
@@ -220,7 +223,9 @@ fn the_file_has_as_many_walkers_as_the_figures_need() {
     let filled = filled_from(&table, SOME.into_iter(), FillOptions::default());
     check(&filled, "iommu.iotlb_entries", 64.0, 0.0);
     check(&filled, "iommu.walk_read_ns", 40.0, 0.05);
-    assert!(value(&filled, "iommu.walkers") > Some(1.0), "{}", filled.draft.text());
+    let walkers = value(&filled, "iommu.walkers");
+    assert!(walkers > Some(1.0) && walkers <= Some(8.0), "{}", filled.draft.text());
+    check_chosen(&filled);
     check_file(&filled, &table);
 }
 
@@ -249,15 +254,17 @@ fn a_time_of_a_walk_outside_its_search_range_stays_unknown_until_it_is_assumed()
 
 #[test]
 fn a_fit_simulates_enough_transfers_to_fill_a_large_iotlb() {
-    let own = |entry: &str| drawn::text(["memory.read_ns"].into_iter(), &|_| entry.to_owned()) + &iommu(2048, 4, 60, 3);
+    let own = |entry: &str| drawn::text(["memory.read_ns"].into_iter(), &|_| entry.to_owned()) + &iommu(4096, 4, 60, 3);
     let card = Platform::parse("card.toml", &own("{ value = 640, assumed = \"a test\" }")).unwrap();
     let draft = Draft::parse("card.toml", &own("{ unknown = \"fitted\" }")).unwrap();
     let sizes = [(1 << 12, true), (1 << 10, true), (1 << 14, false), (64, false)];
     let all = sizes.iter().flat_map(|(size, is_random)| {
         [1_u64 << 22, 1 << 24, 1 << 26].map(|window| ("dma_read_bandwidth", *size, window, *is_random))
     });
+    // Several times as many iterations as a usual run of 4 KiB has.
+    let long = Effort { simulated_passes: Some(128), ..Effort::default() };
     let mut machine = SimulatedMachine::new(&card).unwrap();
-    let text = format!("question,size_bytes,figure,window,random\n{}", windows(&mut machine, all, || 1.0));
+    let text = format!("question,size_bytes,figure,window,random\n{}", windows(&mut machine, all, &long, || 1.0));
     let problem = FitData::of_table(&Table::parse("card.csv", &text).unwrap(), &draft).unwrap();
     let residuals = problem.compare(&[640.0]).unwrap();
     assert_eq!(residuals.len(), 12);
@@ -268,12 +275,32 @@ fn a_fit_simulates_enough_transfers_to_fill_a_large_iotlb() {
     }
 }
 
+/// Checks that the chosen contender has the number of walkers of the file.
+#[track_caller]
+fn check_chosen(filled: &Filled) {
+    let chosen = filled.contenders.iter().find(|contender| contender.is_chosen).unwrap();
+    let walkers = chosen.set.iter().find(|(key, _)| key == "iommu.walkers").map(|(_, value)| *value);
+    assert_eq!(walkers, value(filled, "iommu.walkers"));
+}
+
+#[test]
+fn a_single_walker_that_the_figures_determine_is_not_called_a_default() {
+    let table = table(&hidden(|text| text + &iommu(64, 8, 90, 1)), &READS);
+    let filled = filled_from(&table, SOME.into_iter(), FillOptions::default());
+    check(&filled, "iommu.iotlb_entries", 64.0, 0.0);
+    check(&filled, "iommu.walkers", 1.0, 0.0);
+    assert!(!filled.at_default.iter().any(|key| key == "iommu.walkers"), "{:?}", filled.at_default);
+    assert!(filled.draft.text().contains("walkers = { value = 1, fitted_to"), "{}", filled.draft.text());
+    check_chosen(&filled);
+}
+
 #[test]
 fn more_walkers_than_reads_in_flight_are_as_good_as_the_fewest_that_never_wait() {
     let table = table(&hidden(|text| text + &iommu(64, 8, 90, 64)), &READS);
     let filled = filled_from(&table, SOME.into_iter(), FillOptions::default());
     check(&filled, "iommu.iotlb_entries", 64.0, 0.0);
     check(&filled, "iommu.walk_read_ns", 90.0, 0.05);
+    check_chosen(&filled);
     check_file(&filled, &table);
 }
 
@@ -285,7 +312,7 @@ fn an_iotlb_of_large_pages_is_found() {
     let curve = drawn::measured(&mut machine, &CURVES[..1], &mut draw, 0.01);
     let all = (20..29).map(|twos| (LATENCIES.0, 64, 1 << twos, true));
     let mut text = without_windows(&curve);
-    text += &windows(&mut machine, all, || draw.between(0.99, 1.01));
+    text += &windows(&mut machine, all, &Effort::default(), || draw.between(0.99, 1.01));
     let table = Table::parse("card.csv", &text).unwrap();
     let filled = filled_from(&table, ["memory.read_ns"].into_iter(), FillOptions::default());
     check(&filled, "iommu.page_bytes", f64::from(2 << 20), 0.0);

@@ -17,7 +17,8 @@
 //! At most [`MOST`] requests are followed, and as many of the warm-up before them. The others take the time of the last
 //! half of them: of whole rounds of a window that is accessed in order, or of as many places of a random one. If every
 //! page of a window in order misses whenever it is reached, the requests repeat as soon as all stages are busy for as long
-//! as at an earlier place in a page: the time of a repetition is then added once for each of the rest.
+//! as at an earlier place in a page: the time of a repetition is then added once for each of the rest. If they have not
+//! repeated when so many have been followed, the others take the mean time of all of them.
 
 use super::alike::{Alike, AlikePiece};
 use super::iotlb::Translator;
@@ -144,7 +145,7 @@ impl Way<'_> {
         let is_whole = places.is_multiple_of(period) && ends_before;
         let of_round = if is_whole { whole } else { 1 << PAGE_BITS };
         let number = |nth: u64| Some(page(self.range(nth)?.0).wrapping_add((nth / places).wrapping_mul(of_round)));
-        let most = MOST / self.count_and_last(0)?.0;
+        let most = self.most_followed()?;
         let (mut nth, mut followed, mut more, mut repeats) = (0, 0, [0.0, 0.0], 0);
         while nth < transfers {
             let end = if is_whole { transfers } else { transfers.min(nth.saturating_add(self.until_start(nth))) };
@@ -218,7 +219,7 @@ impl Way<'_> {
         let end = start.checked_add(window.places(bytes).checked_mul(window.step(bytes))?)?;
         let pages = start / iommu.page_bytes.value..end / iommu.page_bytes.value + 1;
         // An array of many more pages than requests takes longer than these.
-        let near = if pages.end - pages.start <= transfers { pages } else { 0..0 };
+        let near = if pages.end - pages.start <= transfers.min(MOST) { pages } else { 0..0 };
         let (translator, order, templates) = (Translator::for_pages(iommu, near), window.order_of(bytes), Vec::new());
         let (kept, places) = (Kept::default(), Kept::default());
         Some(Following {

@@ -18,7 +18,7 @@ pub(super) const MOST_PLACES: u64 = 1 << 20;
 /// Number of results that are kept: the figures of a large table, with several sizes of an IOTLB.
 const MOST_KEPT: usize = 1024;
 
-/// Number of pages that are kept, of all results together: 32 MiB for each thread. One result may have more.
+/// Number of pages that are kept, of all results together: 32 MiB for each thread.
 const MOST_PAGES: usize = 1 << 22;
 
 /// All that the pages of transfers depend on.
@@ -62,8 +62,11 @@ struct KeptPages {
 }
 
 impl KeptPages {
-    /// Keeps a result, instead of all others if they have too many pages together.
+    /// Keeps a result, instead of all others if they have too many pages together; none that has too many alone.
     fn keep(&mut self, key: Touched, pages: Rc<[u64]>) {
+        if pages.len() > MOST_PAGES {
+            return;
+        }
         if self.of_window.len() >= MOST_KEPT || self.count.saturating_add(pages.len()) > MOST_PAGES {
             *self = KeptPages::default();
         }
@@ -147,9 +150,11 @@ impl Way<'_> {
         Pages { missed: missed.len(), blocks: blocks.len(), has_room, are_all_missed }
     }
 
-    /// Whether all pages of this many transfers to random places are cached after the warm-up, which went to the same places.
+    /// Whether all pages of this many transfers are cached after a warm-up that went to the same places.
     pub(super) fn fit_after_warm_up(&self, iommu: &Iommu, transfers: u64) -> bool {
-        if transfers > self.warmed || self.warmed > MOST_PLACES || self.transfer.bytes == 0 {
+        let of_a_transfer = self.transfer.bytes / iommu.page_bytes.value + 1;
+        let is_small = self.warmed.checked_mul(of_a_transfer).is_some_and(|pages| pages <= MOST_PLACES);
+        if transfers > self.warmed || !is_small || self.transfer.bytes == 0 {
             return false;
         }
         let (ways, sets, index_bit) = (iommu.iotlb_ways.value, iommu.sets(), iommu.iotlb_index_bit.value);
@@ -159,8 +164,7 @@ impl Way<'_> {
             let mut all = self.pages_in_order(iommu, self.warmed).to_vec();
             all.sort_unstable();
             all.dedup();
-            let of_set = in_sets(iommu, &all);
-            let has_room = of_set.values().all(|pages| *pages <= ways);
+            let has_room = in_sets(iommu, &all).values().all(|pages| *pages <= ways);
             Pages { missed: 0, blocks: 0, has_room, are_all_missed: false }
         };
         PLACED.with(|known| kept(known, placed, found)).has_room

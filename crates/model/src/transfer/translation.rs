@@ -208,9 +208,12 @@ impl Way<'_> {
         let through = iommu.walks_through_cache();
         // A table in the cache: no entry takes less than a cache hit.
         let read = if through { iommu.walk_cached_read_ns.value } else { iommu.walk_read_ns.value };
-        if window.pattern.is_random() {
+        // A warm-up that ends in its first round went to the same places, as one at random does.
+        if window.pattern.is_random() || self.warmed <= places {
             let has_room = !through && self.fit_after_warm_up(iommu, transfers);
-            return Walks { has_room, is_undisturbed: has_room, ..Walks::default() };
+            if has_room || window.pattern.is_random() {
+                return Walks { has_room, is_undisturbed: has_room, ..Walks::default() };
+            }
         }
         if places > MOST_PLACES || bytes == 0 {
             return Walks::default();
