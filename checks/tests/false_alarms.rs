@@ -95,6 +95,7 @@ fn record(comparison: u64, run: u64, changed: Changed) -> Record {
         card: None,
         links: vec![],
         runtime: None,
+        design: None,
     };
     Record { targets: vec![target], answers, written_unix_s: Some(run), ..Record::new(vec![]) }
 }

@@ -59,6 +59,7 @@ fn main() -> ExitCode {
         questions::every_byte_is_confirmed_and_a_mutant_loses_some,
         questions::the_card_with_ultrascale_streams_is_measured_too,
         questions::a_compiled_card_without_what_it_needs_is_refused_with_what_to_name,
+        questions::a_record_names_the_library_and_the_host,
         questions::a_design_that_does_not_return_ends_the_command,
     )
     .into();

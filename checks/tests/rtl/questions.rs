@@ -145,6 +145,38 @@ pub fn a_compiled_card_without_what_it_needs_is_refused_with_what_to_name() {
     );
 }
 
+pub fn a_record_names_the_library_and_the_host() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("card.so");
+    build(&library, "card", &root().join("rtl/card")).unwrap();
+    fs::copy(root().join("rtl/platform.toml"), folder.path().join("platform.toml")).unwrap();
+    fs::copy(root().join("rtl/card.toml"), folder.path().join("card.toml")).unwrap();
+    let options = "--on rtl:card.so --device card.toml --twin platform.toml --iterations 1 --record record.json";
+    let design = || {
+        let (code, text) = bench(folder.path(), options);
+        assert_eq!(code, Some(0), "{text}");
+        let file = folder.path().join("record.json");
+        let record = lanemark_record::file::read(&file).unwrap();
+        fs::remove_file(file).unwrap();
+        let [target] = record.targets.try_into().unwrap();
+        assert_eq!(target.platform, None, "the card is not the one of the platform");
+        target.design.unwrap()
+    };
+    let first = design();
+    let platform = platform(&[]);
+    assert_eq!((first.library.as_str(), first.beat_bytes), ("card.so", 4));
+    assert_eq!(first.clock_ns.to_bits(), platform.dma.as_ref().unwrap().beat_ns.value.as_ns().to_bits());
+    assert_eq!(first.platform["root_complex"], platform.to_json()["root_complex"]);
+    assert_eq!(design(), first);
+    // The loader reads nothing behind the sections of the library.
+    let mut contents = fs::read(&library).unwrap();
+    contents.push(0);
+    fs::write(&library, contents).unwrap();
+    let other = design();
+    assert_eq!(other.library_bytes, first.library_bytes + 1);
+    assert_ne!(other.library_xxh3, first.library_xxh3);
+}
+
 pub fn a_design_that_does_not_return_ends_the_command() {
     let folder = module(
         "logic [31:0] spin;\nassign tx_data = spin;\n\

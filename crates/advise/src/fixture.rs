@@ -66,6 +66,7 @@ pub(crate) fn target(kind: TargetKind) -> Target {
         card: None,
         links: vec![],
         runtime: None,
+        design: None,
     }
 }
 

@@ -46,6 +46,7 @@ fn target(name: &str, imported: &Imported) -> Target {
         card: None,
         links: Vec::new(),
         runtime: None,
+        design: None,
     }
 }
 

@@ -66,5 +66,6 @@ pub(crate) fn target(kind: TargetKind) -> Target {
         card: None,
         links: vec![],
         runtime: None,
+        design: None,
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::answer::Answer;
 use crate::card::Card;
+use crate::design::Design;
 use crate::host::Host;
 use crate::imported::Imported;
 use crate::link::Link;
@@ -82,7 +83,7 @@ pub struct Target {
     pub kind: TargetKind,
     /// Implementation behind the access `memcpy`.
     pub memcpy: String,
-    /// The platform as used, with all defaults; absent for real machines.
+    /// The platform as used, with all defaults; absent for real machines and for designs.
     pub platform: Option<serde_json::Value>,
     /// Number of given, assumed and fitted parameters of the platform.
     pub origins: Option<Origins>,
@@ -94,6 +95,9 @@ pub struct Target {
     /// The device of a runtime and its software; absent for other targets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<Runtime>,
+    /// The design and its simulated host; absent unless the card is compiled from its source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub design: Option<Design>,
 }
 
 /// Kind of a target's answers.

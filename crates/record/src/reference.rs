@@ -111,10 +111,14 @@ fn provenance(record: &Record) -> Vec<String> {
     }
     for target in &record.targets {
         match target.kind {
-            TargetKind::Simulated if target.platform.is_none() || target.origins.is_none() => missing.push(format!(
-                "target '{}' is simulated and has no platform with the origins of its numbers",
-                target.name
-            )),
+            TargetKind::Simulated
+                if target.design.is_none() && (target.platform.is_none() || target.origins.is_none()) =>
+            {
+                missing.push(format!(
+                    "target '{}' is simulated and has neither a platform with the origins of its numbers nor a design",
+                    target.name
+                ));
+            }
             TargetKind::Real if record.written_unix_s.is_none() => {
                 missing.push(format!("target '{}' is real and 'written_unix_s' is absent: no date", target.name));
             }

@@ -32,6 +32,7 @@ pub(crate) fn record() -> Record {
             card: None,
             links: vec![],
             runtime: None,
+            design: None,
         },
         Target {
             name: "host".to_owned(),
@@ -43,6 +44,7 @@ pub(crate) fn record() -> Record {
             card: None,
             links: vec![],
             runtime: None,
+            design: None,
         },
     ];
     for (access, fence, rates, wait) in [

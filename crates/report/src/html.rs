@@ -332,7 +332,8 @@ fn target_part(target: &Target, what_if: Option<WhatIfPage>, panels: Vec<PanelPa
         counts.map(|count| if all > 0.0 { 100.0 * count / all } else { 0.0 })
     });
     let mut platform = Vec::new();
-    if let Some(value) = &target.platform {
+    let design = target.design.as_ref().and_then(|design| serde_json::to_value(design).ok());
+    if let Some(value) = target.platform.as_ref().or(design.as_ref()) {
         flatten("", value, &mut platform);
     }
     TargetPart {

@@ -19,7 +19,7 @@ impl OpenTarget {
         }
         Ok(match &mut self.kind {
             Kind::Platform(formulas) => computed(&formulas.platform, case),
-            Kind::Compiled(platform) => computed(platform, case),
+            Kind::Compiled(compiled) => computed(&compiled.host, case),
             Kind::Card(card) => card.ceiling(case),
             Kind::Gpu(gpu) => gpu.ceiling(case),
             Kind::Runtime(_) => {

@@ -44,6 +44,14 @@ pub enum RunError {
         /// The name given.
         name: String,
     },
+    /// A file or device node without a path.
+    #[error("'{prefix}' names no file: write its path, for example {example}")]
+    NoPath {
+        /// The prefix given: `nvme:`, `xdma:` or `rtl:`.
+        prefix: &'static str,
+        /// A target with such a path.
+        example: &'static str,
+    },
     /// A runtime device without a valid number.
     #[error("'{name}' is not a device: use a number, for example {kind}:0")]
     DeviceNumber {

@@ -10,7 +10,7 @@ use lanemark_machine::{DeviceKind as SeenKind, Facts, Machine, MachineError, Tim
 use lanemark_model::FormulaMachine;
 use lanemark_platform::{LinkEnds, Platform};
 use lanemark_record::{
-    Answer, Ceiling, DeviceKind, Formula, Link, Quantity, Runtime, Software, Target as TargetRecord, TargetKind,
+    Answer, Ceiling, Design, DeviceKind, Formula, Link, Quantity, Runtime, Software, Target as TargetRecord, TargetKind,
 };
 use lanemark_sim::SimulatedMachine;
 
@@ -34,12 +34,18 @@ pub struct OpenTarget {
     pub(crate) with: Vec<(String, String)>,
 }
 
+/// A compiled card, and the platform whose host it has.
+pub(crate) struct Compiled {
+    pub(crate) host: Platform,
+    pub(crate) design: Design,
+}
+
 /// Kind of a target, with the facts that its machine does not hold.
 pub(crate) enum Kind {
     /// A simulated platform.
     Platform(Box<Formulas>),
-    /// A compiled card on the host of this platform.
-    Compiled(Box<Platform>),
+    /// A compiled card on the host of a platform.
+    Compiled(Box<Compiled>),
     /// A real card.
     Card(Box<Card>),
     /// A GPU behind the CUDA driver.
@@ -347,6 +353,10 @@ impl OpenTarget {
             },
             links: platform.map(links).unwrap_or_default(),
             runtime: self.runtime(),
+            design: match &self.kind {
+                Kind::Compiled(compiled) => Some(compiled.design.clone()),
+                _ => None,
+            },
         }
     }
 }

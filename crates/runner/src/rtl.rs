@@ -2,15 +2,17 @@
 
 use crate::cancel::Cancel;
 use crate::error::RunError;
-use crate::open_target::{Kind, OpenTarget};
+use crate::open_target::{Compiled, Kind, OpenTarget};
 use crate::setup::Setup;
 use crate::target::Target;
 use lanemark_dut::Dut;
-use lanemark_hw::dut_library::{DutLibrary, Watchdog};
+use lanemark_hw::dut_library::{DutError, DutLibrary, Watchdog};
+use lanemark_record::Design;
 use lanemark_sim::{CompiledCard, SimulatedMachine};
 use lanemark_units::Ticks;
 use std::path::Path;
 use std::time::Duration;
+use twox_hash::XxHash3_128;
 
 /// Longest call into a design.
 const HANGS_AFTER: Duration = Duration::from_secs(10);
@@ -40,6 +42,16 @@ pub(crate) fn open(path: &Path, setup: &Setup, cancel: &Cancel) -> Result<OpenTa
         return Err(RunError::RtlClock { target: name, platform: platform.name.clone() });
     }
     let card = CompiledCard::new(Box::new(dut), period, setup.card.device.as_ref());
+    let contents = std::fs::read(path)
+        .map_err(|error| DutError::NotLoaded { path: path.display().to_string(), why: error.to_string() })?;
+    let design = Design {
+        library: path.display().to_string(),
+        library_bytes: contents.len() as u64,
+        library_xxh3: format!("{:032x}", XxHash3_128::oneshot(&contents)),
+        beat_bytes: found as u64,
+        clock_ns: period.as_ns(),
+        platform: platform.to_json(),
+    };
     let mut host = platform.clone();
     host.summary =
         format!("the design in {}, {} per clock; host and link of {}, simulated", path.display(), period, host.name);
@@ -53,5 +65,6 @@ pub(crate) fn open(path: &Path, setup: &Setup, cancel: &Cancel) -> Result<OpenTa
         "no DMA is measured: name a device file with the registers of the engine (--device)"
     };
     let notes = vec![format!("{name}: {note}")];
-    Ok(OpenTarget { machine: Box::new(machine), kind: Kind::Compiled(Box::new(host)), notes, with: Vec::new() })
+    let kind = Kind::Compiled(Box::new(Compiled { host, design }));
+    Ok(OpenTarget { machine: Box::new(machine), kind, notes, with: Vec::new() })
 }

@@ -20,6 +20,8 @@ use std::str::FromStr;
 /// assert!(matches!("xdma:/dev/xdma0".parse::<Target>()?, Target::Xdma(_)));
 /// assert!(matches!("rtl:./card.so".parse::<Target>()?, Target::Rtl(_)));
 /// assert!("sycl:first".parse::<Target>().is_err());
+/// let error = "rtl:".parse::<Target>().unwrap_err();
+/// assert_eq!(error.to_string(), "'rtl:' names no file: write its path, for example rtl:./card.so");
 /// # Ok::<(), lanemark_runner::RunError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -112,6 +114,10 @@ impl FromStr for Target {
             let number = name.strip_prefix(kind)?.strip_prefix(':')?;
             Some(number.parse().map_err(|_| RunError::DeviceNumber { name: name.to_owned(), kind }))
         };
+        let path = |prefix: &'static str, example: &'static str| match name.strip_prefix(prefix)? {
+            "" => Some(Err(RunError::NoPath { prefix, example })),
+            path => Some(Ok(PathBuf::from(path))),
+        };
         if name == "host" {
             Ok(Target::Host)
         } else if let Some(number) = number(OPENCL) {
@@ -120,12 +126,12 @@ impl FromStr for Target {
             number.map(Target::Sycl)
         } else if let Some(number) = number(CUDA) {
             number.map(Target::Cuda)
-        } else if let Some(path) = name.strip_prefix(NVME) {
-            Ok(Target::Nvme(path.into()))
-        } else if let Some(path) = name.strip_prefix(XDMA) {
-            Ok(Target::Xdma(path.into()))
-        } else if let Some(path) = name.strip_prefix(RTL) {
-            Ok(Target::Rtl(path.into()))
+        } else if let Some(path) = path(NVME, "nvme:/dev/ng0n1") {
+            path.map(Target::Nvme)
+        } else if let Some(path) = path(XDMA, "xdma:/dev/xdma0") {
+            path.map(Target::Xdma)
+        } else if let Some(path) = path(RTL, "rtl:./card.so") {
+            path.map(Target::Rtl)
         } else if let Ok(address) = name.parse() {
             Ok(Target::Card(address))
         } else {

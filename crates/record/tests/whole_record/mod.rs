@@ -12,7 +12,7 @@ use lanemark_record::{
     LinkUse, Origins, PathPart, Quantity, RawSamples, Reach, Record, ResourceUse, Runtime, SCHEMA, Sensitivity,
     Skipped, Socket, SocketCpus, Software, Steady, Summary, Target, TargetKind, Tlps, Tool, Twin, WaitShare,
 };
-use lanemark_record::{DeviceKind, Governor, Host, IdleState, Load};
+use lanemark_record::{Design, DeviceKind, Governor, Host, IdleState, Load};
 use lanemark_units::MemoryType;
 
 pub fn whole_record() -> Record {
@@ -81,6 +81,14 @@ pub fn whole_record() -> Record {
                     driver_version: "20.4".to_owned(),
                     loader_library: Some("/lib/libOpenCL.so.1".to_owned()),
                 }),
+            }),
+            design: Some(Design {
+                library: "card.so".to_owned(),
+                library_bytes: u64::MAX,
+                library_xxh3: "00112233445566778899aabbccddeeff".to_owned(),
+                beat_bytes: 64,
+                clock_ns: 3.2,
+                platform: serde_json::json!({"schema": 7}),
             }),
             links: vec![Link { name: "fpga0".to_owned(), above: "root".to_owned(), generation: 6, width_lanes: 16 }],
         }],
