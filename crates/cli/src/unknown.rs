@@ -273,8 +273,9 @@ fn print_distinctions(out: &mut impl Write, contenders: &[Contender]) -> Result<
     }
     for (contender, distinction) in told.into_iter().take(PRINTED) {
         let Distinction { question, size_bytes, window_bytes, .. } = distinction;
-        let places =
-            window_bytes.map_or_else(String::new, |window| format!(" at random places of a window of {window} B"));
+        let places = window_bytes.map_or_else(String::new, |window| {
+            format!(" at random places of a window of {window} B (page walks: as many at once as the figures allow)")
+        });
         let figure = |value: f64| match distinction.unit {
             "ns" => format!("{value:.0} ns"),
             _ => Rate::from_bytes_per_s(value).map_or_else(|| format!("{value:.0} B/s"), |rate| rate.to_string()),

@@ -27,6 +27,8 @@ pub(crate) struct Datum {
     pub(crate) question: &'static Question,
     pub(crate) case: Case,
     pub(crate) passes: u64,
+    /// Whether the measured run had more iterations than a simulation needs.
+    pub(crate) is_of_long_run: bool,
     pub(crate) measured: f64,
     pub(crate) name: String,
 }
@@ -81,8 +83,8 @@ impl Datum {
     }
 
     /// Number of iterations. Behind an IOMMU with this `iotlb`, the warm-up goes to the places of the run, and each transfer of
-    /// a bandwidth is followed. There are so many that the warm-up leaves the translations of a long run, in order up to those
-    /// of a usual simulated run.
+    /// a bandwidth is followed. There are enough transfers that the warm-up leaves the translations of a long run, if the run was
+    /// one and these are not too many bytes.
     pub(crate) fn passes(&self, iotlb: Option<Iotlb>) -> u64 {
         /// Transfers to random places for each page of the window, or for each entry of the IOTLB if these are fewer: 2 % of
         /// the pages are left out, or all entries are in use.
@@ -91,15 +93,17 @@ impl Datum {
         const FEWEST: u64 = 1 << 14;
         /// Shortest time of all transfers, in seconds: the latency of the first one, about 1 us, is then a hundredth.
         const SHORTEST_S: f64 = 100e-6;
-        /// Most transfers at random places beyond those of a usual run: formulas follow no more.
+        /// Most transfers at random places: formulas follow no more requests.
         const MOST: u64 = 1 << 16;
+        /// Most bytes of more iterations than a usual run has: a simulation of them takes less than a second.
+        const MOST_BYTES: u64 = 64 << 20;
         let Some(iotlb) = iotlb.filter(|_| self.question.quantity == Quantity::Bandwidth) else { return self.passes };
-        // A run of the most iterations stands for a longer one.
         let usual = (self.question.simulated_passes)(&self.case);
-        let longest = if self.passes < MOST_PASSES { self.passes } else { self.passes.max(usual) };
+        let of_an_iteration = (self.question.accesses_per_pass)(&self.case).max(1);
+        let of_bytes = MOST_BYTES / of_an_iteration.saturating_mul(self.case.size).max(1);
+        let longest = if self.is_of_long_run { self.passes.max(usual).max(of_bytes) } else { self.passes };
         let (Reach { is_random, stride_bytes, .. }, window) = (self.case.reach(), self.case.window);
         let pages = (window / iotlb.page_bytes).max(1);
-        let longest = if is_random && self.passes >= MOST_PASSES { u64::MAX } else { longest };
         let wanted = if is_random {
             OF_A_PAGE.saturating_mul(pages.min(iotlb.entries)).min(MOST)
         } else {
@@ -107,7 +111,6 @@ impl Datum {
             let most = (OF_A_PAGE * iotlb.page_bytes).saturating_mul(iotlb.entries);
             window.min(most).div_ceil(stride_bytes.unwrap_or(0).max(self.case.size).max(1))
         };
-        let of_an_iteration = (self.question.accesses_per_pass)(&self.case).max(1);
         let of_time = (SHORTEST_S * self.measured / self.case.size.max(1) as f64) as u64;
         wanted.max(FEWEST.max(of_time.min(MOST))).div_ceil(of_an_iteration).min(longest)
     }
@@ -202,7 +205,7 @@ pub(crate) fn point(target: &OpenTarget, row: &Row) -> Option<Datum> {
     let fits = row.size_bytes <= case.room(target.facts());
     // A tool measures for long, as the usual simulated run does; the latency of the first transfer does not count.
     let passes = (question.simulated_passes)(&case).clamp(1, most_passes(question, &case));
-    fits.then_some(Datum { number: 0, question, case, passes, measured: row.figure, name })
+    fits.then_some(Datum { number: 0, question, case, passes, is_of_long_run: true, measured: row.figure, name })
 }
 
 /// The headline figure of an answer.
@@ -271,6 +274,7 @@ fn datum(target: &OpenTarget, answer: &Answer) -> Option<Datum> {
         number: 0,
         question,
         passes: answer.passes.clamp(1, most_passes(question, &case)),
+        is_of_long_run: answer.passes >= MOST_PASSES,
         case,
         measured: headline(answer)?,
         name: format!("{} {} {} B", answer.question, answer.method, answer.size_bytes),

@@ -19,7 +19,8 @@ pub struct Distinction {
     pub window_bytes: Option<u64>,
     /// Unit of both figures: `B/s` or `ns`.
     pub unit: &'static str,
-    /// The figure by the formula with the chosen structure, in `unit`.
+    /// The figure by the formula with the chosen structure, in `unit`. For a window behind an IOMMU, with the most concurrent
+    /// page walks that give the measured figures; the file has the fewest.
     pub chosen: f64,
     /// The figure by the formula with the other structure, in `unit`.
     pub other: f64,
@@ -51,7 +52,7 @@ const SIZES: [u64; 30] = [
 ];
 
 /// Windows of writes of a line at random places that could be measured next, if windows were measured, in bytes: a cache makes
-/// reads of larger windows slower, and an IOMMU also writes.
+/// reads of larger windows slower, and an IOMMU slows writes too.
 const WINDOWS: [u64; 4] = [1 << 20, 1 << 22, 1 << 24, 1 << 26];
 const WRITES: (&str, &str) = ("dma_write_bandwidth", "B/s");
 const LINE_BYTES: u64 = 64;
@@ -59,34 +60,51 @@ const LINE_BYTES: u64 = 64;
 /// Percentage from which on two figures can be told apart by a measurement: several times the usual noise.
 const DISTINCT_PERCENT: f64 = 3.0;
 
-/// The figure at which two structures differ most; `None` if no figure tells them apart, or one has no formula.
-pub(crate) fn distinction(chosen: &Fitted<'_>, other: &Fitted<'_>) -> Option<Distinction> {
-    let [of_chosen, of_other] = [chosen, other].map(with_most_walkers);
-    let (chosen, other) = (&Fitted { problem: &of_chosen, ..*chosen }, &Fitted { problem: &of_other, ..*other });
-    let all = candidates(chosen.problem.has_windows(), chosen.facts);
-    let rows: Vec<Row> = all.iter().map(Candidate::row).collect();
-    let figures = |fitted: &Fitted<'_>| {
-        let asked = fitted.problem.asked(&rows)?.formula_residuals(fitted.facts, fitted.values).ok()?;
-        // Both have a figure for each row, or the rows of one could be those of others.
-        (asked.len() == rows.len()).then(|| asked.into_iter().map(f64::exp).collect::<Vec<f64>>())
-    };
-    let predicted = figures(chosen)?.into_iter().zip(figures(other)?);
-    all.into_iter()
-        .zip(predicted)
-        .map(|(Candidate { question: (question, unit), size_bytes, window_bytes }, (chosen, other))| Distinction {
-            question,
-            size_bytes,
-            window_bytes,
-            unit,
-            chosen,
-            other,
-        })
-        .filter(|one| one.percent() >= DISTINCT_PERCENT)
-        .max_by(|one, other| one.percent().total_cmp(&other.percent()))
+/// The figures that could be measured next, as the chosen structure predicts them.
+pub(crate) struct Next {
+    all: Vec<Candidate>,
+    chosen: Vec<f64>,
 }
 
-/// The fit with the most concurrent page walks that give the same figures: with fewer, writes of windows are slower and differ
-/// even more from those of a structure without walks.
+impl Next {
+    /// The figures by the formulas of the chosen structure; `None` if one has no formula.
+    pub(crate) fn of(chosen: &Fitted<'_>) -> Option<Next> {
+        let all = candidates(chosen.problem.has_windows(), chosen.facts);
+        let figures = predicted(chosen, &all)?;
+        Some(Next { all, chosen: figures })
+    }
+
+    /// The figure at which another structure differs most from the chosen one; `None` if no figure tells them apart, or one has
+    /// no formula.
+    pub(crate) fn distinction(&self, other: &Fitted<'_>) -> Option<Distinction> {
+        let both = self.chosen.iter().copied().zip(predicted(other, &self.all)?);
+        self.all
+            .iter()
+            .zip(both)
+            .map(|(Candidate { question: (question, unit), size_bytes, window_bytes }, (chosen, other))| Distinction {
+                question,
+                size_bytes: *size_bytes,
+                window_bytes: *window_bytes,
+                unit,
+                chosen,
+                other,
+            })
+            .filter(|one| one.percent() >= DISTINCT_PERCENT)
+            .max_by(|one, other| one.percent().total_cmp(&other.percent()))
+    }
+}
+
+/// These figures by the formulas; `None` if one has no formula.
+fn predicted(fitted: &Fitted<'_>, all: &[Candidate]) -> Option<Vec<f64>> {
+    let rows: Vec<Row> = all.iter().map(Candidate::row).collect();
+    let problem = with_most_walkers(fitted);
+    let asked = problem.asked(&rows)?.formula_residuals(fitted.facts, fitted.values).ok()?;
+    // Both structures have a figure for each row, or the rows of one could be those of others.
+    (asked.len() == rows.len()).then(|| asked.into_iter().map(f64::exp).collect())
+}
+
+/// The fit with the most concurrent page walks that give the same measured figures. With fewer, writes of large windows are
+/// slower, and differ even more from those of a structure without walks.
 fn with_most_walkers(fitted: &Fitted<'_>) -> FitData {
     let is_chosen = fitted.problem.translates() && fitted.problem.is_open(WALKERS);
     let most = is_chosen.then(|| walkers::alike(fitted.problem, fitted.values).pop()).flatten();
@@ -140,10 +158,8 @@ mod tests {
         let (narrow, wide, as_wide) = (of(64.0, 16.0), of(128.0, 32.0), of(128.0, 32.1));
         let compare = |one: &FitData, other: &FitData| {
             let (facts, other_facts) = (one.facts().unwrap(), other.facts().unwrap());
-            distinction(
-                &Fitted { problem: one, facts: &facts, values: &[120.0] },
-                &Fitted { problem: other, facts: &other_facts, values: &[120.0] },
-            )
+            let next = Next::of(&Fitted { problem: one, facts: &facts, values: &[120.0] }).unwrap();
+            next.distinction(&Fitted { problem: other, facts: &other_facts, values: &[120.0] })
         };
         let found = compare(&narrow, &wide).unwrap();
         // With its header of 16 B.
@@ -169,15 +185,16 @@ mod tests {
         let of_cache = with(&[("memory.cache_bytes", f64::from(4 << 20)), ("memory.cached_read_ns", 200.0)]);
         // Of the figures of writes, only those of windows that the IOTLB does not hold differ.
         let facts = problem.facts().unwrap();
-        let rows: Vec<Row> =
-            candidates(true, &facts).iter().map(Candidate::row).filter(|row| row.question == WRITES.0).collect();
+        let all: Vec<Candidate> =
+            candidates(true, &facts).into_iter().filter(|one| one.question.0 == WRITES.0).collect();
         let figures = |problem: &FitData| {
-            problem.asked(&rows).unwrap().formula_residuals(&problem.facts().unwrap(), &[120.0]).unwrap()
+            let facts = problem.facts().unwrap();
+            predicted(&Fitted { problem, facts: &facts, values: &[120.0] }, &all).unwrap()
         };
-        let both = figures(&of_iommu).into_iter().zip(figures(&of_cache)).zip(&rows);
+        let both = figures(&of_iommu).into_iter().zip(figures(&of_cache)).zip(&all);
         let differ: Vec<Option<u64>> = both
-            .filter(|((one, other), _)| 100.0 * ((one - other).abs().exp() - 1.0) >= DISTINCT_PERCENT)
-            .map(|(_, row)| row.reach.window_bytes)
+            .filter(|((one, other), _)| 100.0 * ((one / other).ln().abs().exp() - 1.0) >= DISTINCT_PERCENT)
+            .map(|(_, candidate)| candidate.window_bytes)
             .collect();
         assert_eq!(differ, [Some(1 << 24), Some(1 << 26)]);
         assert!(candidates(false, &facts).iter().all(|candidate| candidate.window_bytes.is_none()));
@@ -189,5 +206,6 @@ mod tests {
         // With latencies only, any number of concurrent walks is as good: the one that slows writes least is compared.
         let most = with_most_walkers(&Fitted { problem: &of_iommu, facts: &facts, values: &[120.0] });
         assert_eq!([&of_iommu, &most].map(|problem| problem.number("iommu.walkers")), [Some(1.0), Some(16.0)]);
+        assert_eq!(figures(&of_iommu), figures(&of_iommu.with_value(WALKERS, 16.0).unwrap()));
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::calibrate::by_formulas;
 use crate::contender::Contender;
-use crate::distinction::distinction;
+use crate::distinction::Next;
 use crate::evidence::{BETTER, is_better, mean, simplest};
 use crate::fit_data::FitData;
 use crate::least_squares::{FIRST_GAIN, Rows, derivatives, solve, sum_of_squares};
@@ -80,7 +80,7 @@ pub(crate) fn search(problem: &FitData) -> Option<Structure> {
     compared.extend(best.with_other_beats());
     let chosen = best.contender(&errors);
     let of_chosen = best.residuals(&best.problem, &best.values).ok()?;
-    let mut contenders: Vec<Contender> = Vec::new();
+    let (mut contenders, mut next): (Vec<Contender>, Option<Option<Next>>) = (Vec::new(), None);
     compared.sort_by(|one, other| mean(&one.1).total_cmp(&mean(&other.1)));
     for (trial, errors) in compared {
         // Two orders of adding mechanisms can give the same structure.
@@ -88,12 +88,14 @@ pub(crate) fn search(problem: &FitData) -> Option<Structure> {
         contender.is_chosen = (&contender.set, &contender.fitted) == (&chosen.set, &chosen.fitted);
         contender.is_like_chosen = !contender.is_chosen && trial.gives(&of_chosen);
         contender.is_as_likely = !contender.is_chosen && trial.is_as_likely(&best, &of_chosen);
+        if contenders.iter().any(|other| (&other.set, &other.fitted) == (&contender.set, &contender.fitted)) {
+            continue;
+        }
         if contender.is_like_chosen || contender.is_as_likely {
-            contender.distinction = distinction(&best.fitted(), &trial.fitted());
+            let next = next.get_or_insert_with(|| Next::of(&best.fitted()));
+            contender.distinction = next.as_ref().and_then(|next| next.distinction(&trial.fitted()));
         }
-        if contenders.iter().all(|other| (&other.set, &other.fitted) != (&contender.set, &contender.fitted)) {
-            contenders.push(contender);
-        }
+        contenders.push(contender);
     }
     contenders.sort_by(|one, other| one.mean_percent().total_cmp(&other.mean_percent()));
     let is_cut_short = best.is_at_end();

@@ -85,7 +85,7 @@ pub struct Target {
     pub memcpy: String,
     /// The platform as used, with all defaults; absent for real machines and for designs.
     pub platform: Option<serde_json::Value>,
-    /// Number of given, assumed and fitted parameters of the platform.
+    /// Number of given, assumed and fitted parameters of the platform, or of that of the design.
     pub origins: Option<Origins>,
     /// The device, its accessed ranges and its state; absent unless a real card was measured.
     pub card: Option<Card>,

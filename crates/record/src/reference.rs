@@ -5,7 +5,7 @@
 
 use crate::gate::{self, Verdict};
 use crate::impossible::impossible;
-use crate::{Answer, Detail, Quantity, Record, Summary, TargetKind};
+use crate::{Answer, Design, Detail, Quantity, Record, Summary, TargetKind};
 use lanemark_units::format_size;
 use std::fmt;
 
@@ -101,6 +101,11 @@ fn about(answer: &Answer) -> String {
     format!("{} on {}, {}, {}", answer.question, answer.target, answer.method, format_size(answer.size_bytes))
 }
 
+/// Whether the library and the host of a design are known.
+fn is_whole(design: &Design) -> bool {
+    design.library_bytes > 0 && !design.library_xxh3.is_empty() && design.platform.is_object()
+}
+
 fn provenance(record: &Record) -> Vec<String> {
     let mut missing = Vec::new();
     if record.tool.name.is_empty() || record.tool.version.is_empty() {
@@ -112,7 +117,8 @@ fn provenance(record: &Record) -> Vec<String> {
     for target in &record.targets {
         match target.kind {
             TargetKind::Simulated
-                if target.design.is_none() && (target.platform.is_none() || target.origins.is_none()) =>
+                if !target.design.as_ref().is_some_and(is_whole)
+                    && (target.platform.is_none() || target.origins.is_none()) =>
             {
                 missing.push(format!(
                     "target '{}' is simulated and has neither a platform with the origins of its numbers nor a design",
@@ -313,7 +319,22 @@ mod tests {
     fn a_record_without_provenance_is_refused() {
         only(|record| record.tool.version.clear(), Rule::Provenance, "no version");
         only(|record| record.command.clear(), Rule::Provenance, "'command' is empty");
-        only(|record| record.targets[0].platform = None, Rule::Provenance, "no platform");
+        only(|record| record.targets[0].platform = None, Rule::Provenance, "neither a platform");
+        let design = |library_xxh3: &str| Design {
+            library: "card.so".to_owned(),
+            library_bytes: 1,
+            library_xxh3: library_xxh3.to_owned(),
+            beat_bytes: 4,
+            clock_ns: 16.0,
+            platform: serde_json::json!({}),
+        };
+        let compiled = |digest: &'static str| {
+            move |record: &mut Record| {
+                (record.targets[0].platform, record.targets[0].design) = (None, Some(design(digest)));
+            }
+        };
+        assert_eq!(broken(compiled("0123")), []);
+        only(compiled(""), Rule::Provenance, "neither a platform");
         only(|record| record.answers[0].target = "other".to_owned(), Rule::Provenance, "its target 'other'");
         only(|record| record.targets[0].summary.clear(), Rule::Provenance, "no summary");
         let real = |record: &mut Record| record.targets[0].kind = TargetKind::Real;

@@ -45,7 +45,7 @@ pub enum RunError {
         name: String,
     },
     /// A file or device node without a path.
-    #[error("'{prefix}' names no file: write its path, for example {example}")]
+    #[error("'{prefix}' has no path: write it after the colon, for example {example}")]
     NoPath {
         /// The prefix given: `nvme:`, `xdma:` or `rtl:`.
         prefix: &'static str,

@@ -332,6 +332,10 @@ impl OpenTarget {
     pub(crate) fn to_record(&self, answerer: Answerer) -> TargetRecord {
         let facts = self.facts();
         let platform = self.platform();
+        let host = match &self.kind {
+            Kind::Compiled(compiled) => Some(&compiled.host),
+            _ => platform,
+        };
         TargetRecord {
             name: facts.name.clone(),
             summary: facts.summary.clone(),
@@ -346,12 +350,12 @@ impl OpenTarget {
             },
             memcpy: facts.memcpy.clone(),
             platform: platform.map(Platform::to_json),
-            origins: platform.map(|platform| origins_of(&platform.origins())),
+            origins: host.map(|platform| origins_of(&platform.origins())),
             card: match &self.kind {
                 Kind::Card(card) => Some(card.to_record(facts)),
                 _ => None,
             },
-            links: platform.map(links).unwrap_or_default(),
+            links: host.map(links).unwrap_or_default(),
             runtime: self.runtime(),
             design: match &self.kind {
                 Kind::Compiled(compiled) => Some(compiled.design.clone()),

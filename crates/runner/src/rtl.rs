@@ -31,7 +31,13 @@ pub(crate) fn open(path: &Path, setup: &Setup, cancel: &Cancel) -> Result<OpenTa
     let twin = twin.open(&Setup::default(), cancel)?;
     let platform = twin.platform().ok_or_else(|| RunError::RtlWithoutTwin { target: name.clone() })?;
     let watchdog = Watchdog::start(HANGS_AFTER, on_hang.0).map_err(RunError::RtlWatchdog)?;
+    let unread = |why: String| DutError::NotLoaded { path: path.display().to_string(), why };
+    let read = || std::fs::read(path).map_err(|error| unread(error.to_string()));
+    let contents = read()?;
     let dut = DutLibrary::load(path, &watchdog)?.open("bench")?;
+    if read()? != contents {
+        return Err(unread("it was changed meanwhile".to_owned()).into());
+    }
     let (found, dma) = (dut.beat_bytes(), platform.dma.as_ref());
     let Some(dma) = dma.filter(|dma| dma.beat_bytes.value as usize == found) else {
         let expected = dma.map_or_else(|| "absent".to_owned(), |dma| dma.beat_bytes.value.to_string());
@@ -42,8 +48,6 @@ pub(crate) fn open(path: &Path, setup: &Setup, cancel: &Cancel) -> Result<OpenTa
         return Err(RunError::RtlClock { target: name, platform: platform.name.clone() });
     }
     let card = CompiledCard::new(Box::new(dut), period, setup.card.device.as_ref());
-    let contents = std::fs::read(path)
-        .map_err(|error| DutError::NotLoaded { path: path.display().to_string(), why: error.to_string() })?;
     let design = Design {
         library: path.display().to_string(),
         library_bytes: contents.len() as u64,

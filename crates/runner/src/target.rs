@@ -20,8 +20,10 @@ use std::str::FromStr;
 /// assert!(matches!("xdma:/dev/xdma0".parse::<Target>()?, Target::Xdma(_)));
 /// assert!(matches!("rtl:./card.so".parse::<Target>()?, Target::Rtl(_)));
 /// assert!("sycl:first".parse::<Target>().is_err());
-/// let error = "rtl:".parse::<Target>().unwrap_err();
-/// assert_eq!(error.to_string(), "'rtl:' names no file: write its path, for example rtl:./card.so");
+/// for (name, example) in [("nvme:", "nvme:/dev/ng0n1"), ("xdma:", "xdma:/dev/xdma0"), ("rtl:", "rtl:./card.so")] {
+///     let error = name.parse::<Target>().unwrap_err().to_string();
+///     assert_eq!(error, format!("'{name}' has no path: write it after the colon, for example {example}"));
+/// }
 /// # Ok::<(), lanemark_runner::RunError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]

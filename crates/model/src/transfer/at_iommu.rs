@@ -14,7 +14,7 @@
 //! The pages that miss follow from the times of arrival, so that a bound that is too early may find another page in the
 //! IOTLB than the simulation does. Transfers one by one start after the end of the one before.
 //!
-//! At most [`MOST`] requests are followed, and as many of the warm-up before them. The others take the time of the last
+//! At most [`MOST`] requests are followed, or those of two transfers, and as many of the warm-up before them. The others take the time of the last
 //! half of them: of whole rounds of a window that is accessed in order, or of as many places of a random one. If every
 //! page of a window in order misses whenever it is reached, the requests repeat as soon as all stages are busy for as long
 //! as at an earlier place in a page: the time of a repetition is then added once for each of the rest. If they have not

@@ -75,7 +75,7 @@ impl States {
         }
     }
 
-    fn forget(&mut self, page: u64) {
+    fn remove(&mut self, page: u64) {
         let place = self.place(page);
         match self.near.get_mut(place) {
             Some(place) => *place = None,
@@ -277,7 +277,7 @@ impl<'a> Translator<'a> {
             let place = if ends.count >= self.iommu.iotlb_ways.value && ends.oldest != NONE {
                 let place = ends.oldest;
                 self.take_out(set, place);
-                self.known.forget(self.entries[place as usize].page);
+                self.known.remove(self.entries[place as usize].page);
                 place
             } else {
                 self.entries.push(Entry::default());

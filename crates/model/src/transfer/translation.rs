@@ -208,11 +208,12 @@ impl Way<'_> {
         let through = iommu.walks_through_cache();
         // A table in the cache: no entry takes less than a cache hit.
         let read = if through { iommu.walk_cached_read_ns.value } else { iommu.walk_read_ns.value };
-        // A warm-up that ends in its first round went to the same places, as one at random does.
+        // A warm-up that ends in its first round went to the places of the run, as at random.
         if window.pattern.is_random() || self.warmed <= places {
             let has_room = !through && self.fit_after_warm_up(iommu, transfers);
             if has_room || window.pattern.is_random() {
-                return Walks { has_room, is_undisturbed: has_room, ..Walks::default() };
+                let is_exact = !window.pattern.is_random() && self.is_warm && transfers.is_multiple_of(places.max(1));
+                return Walks { has_room, is_exact, is_undisturbed: has_room, ..Walks::default() };
             }
         }
         if places > MOST_PLACES || bytes == 0 {
