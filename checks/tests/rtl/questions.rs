@@ -131,6 +131,8 @@ pub fn a_compiled_card_without_what_it_needs_is_refused_with_what_to_name() {
         ("--on rtl:card.so --device card.toml --twin card-gen5-x16", "set it to 4, and dma.beat_ns to the period"),
         ("--on rtl:none.so --device card.toml --twin platform.toml", "none.so cannot be loaded"),
         ("--on rtl:card.toml --device card.toml --twin platform.toml", "card.toml cannot be loaded"),
+        ("--on rtl:/dev/zero --device card.toml --twin platform.toml", "it is no regular file"),
+        ("--on rtl: --device card.toml --twin platform.toml", "for example rtl:./card.so"),
         ("--on rtl:card.so --device card.toml --twin platform.toml --with link.mps_bytes=256", "with link.mps_bytes"),
         ("--on rtl:card.so --twin platform.toml --bar 0:0..64", "bar"),
         ("--on platform.toml --device card.toml", "device"),

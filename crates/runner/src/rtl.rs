@@ -33,6 +33,10 @@ pub(crate) fn open(path: &Path, setup: &Setup, cancel: &Cancel) -> Result<OpenTa
     let watchdog = Watchdog::start(HANGS_AFTER, on_hang.0).map_err(RunError::RtlWatchdog)?;
     let unread = |why: String| DutError::NotLoaded { path: path.display().to_string(), why };
     let read = || std::fs::read(path).map_err(|error| unread(error.to_string()));
+    // A device or a pipe may have no end.
+    if path.metadata().is_ok_and(|found| !found.is_file()) {
+        return Err(unread("it is no regular file".to_owned()).into());
+    }
     let contents = read()?;
     let dut = DutLibrary::load(path, &watchdog)?.open("bench")?;
     if read()? != contents {
