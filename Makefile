@@ -146,6 +146,8 @@ lint: ## check formatting, clippy (for aarch64 too where code differs), licences
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) clippy --workspace --locked $(OTHER_TESTS:%=--test %) -- -D warnings
+	@$(CARGO) metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null || \
+		{ echo "fuzz/Cargo.lock is not up to date: cargo update --workspace --manifest-path fuzz/Cargo.toml"; exit 1; }
 	@if rustup target add aarch64-unknown-linux-gnu >/dev/null 2>&1; then \
 		$(CARGO) clippy --locked --target aarch64-unknown-linux-gnu -p lanemark-hw -p lanemark-model -p lanemark-live -- -D warnings; \
 	else \
