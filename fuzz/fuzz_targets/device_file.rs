@@ -7,7 +7,9 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|text: &str| {
     let device = match DeviceFile::parse("fuzz.toml", text) {
         Ok(device) => device,
-        Err(error) => return assert!(error.problems.iter().all(|problem| problem.to_string().starts_with("fuzz.toml:"))),
+        Err(error) => {
+            return assert!(error.problems.iter().all(|problem| problem.to_string().starts_with("fuzz.toml:")));
+        }
     };
     let len = |bar: u8| device.bars.iter().find(|of| of.number == bar).map_or(0, |of| of.len_bytes);
     for (bar, at, width) in device.registers() {
@@ -17,8 +19,10 @@ fuzz_target!(|text: &str| {
         assert!(range.from < range.to && range.to <= len(range.bar));
     }
     if let Some(engine) = &device.engine {
-        assert!(engine.most_bytes <= engine.memory_bytes && engine.alignment_bytes.is_power_of_two());
-        assert!(engine.memory_start.checked_add(engine.memory_bytes - 1).is_some());
-        assert!((12..=64).contains(&engine.address_bits) && engine.done_value & !engine.done_mask == 0);
+        assert!(
+            engine.limits.most_bytes <= engine.limits.memory_bytes && engine.limits.alignment_bytes.is_power_of_two()
+        );
+        assert!(engine.limits.memory_start.checked_add(engine.limits.memory_bytes - 1).is_some());
+        assert!((12..=64).contains(&engine.limits.address_bits) && engine.done_value & !engine.done_mask == 0);
     }
 });
