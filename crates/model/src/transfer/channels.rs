@@ -11,8 +11,10 @@
 //! order than is found here, it can be faster than this time: by 6 % in one of 300 random cases, so this is no strict bound.
 
 use super::alike::AlikeRequest;
+use super::followed::Line;
 use super::kept::Kept;
-use super::stalled::{Downstream, Fixed, Line, NEGLIGIBLE, ROUNDS};
+use super::pipeline::{Downstream, Fixed};
+use super::stalled::{NEGLIGIBLE, ROUNDS};
 use super::sum::Sum;
 use super::way::{MOST_PIECES, Way};
 use crate::bounds::Largest;

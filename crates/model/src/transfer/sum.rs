@@ -4,7 +4,7 @@ use super::packets::Packets;
 use lanemark_units::Ticks;
 
 /// Parameters of requests, as sum or minimum.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sum {
     pub(super) requests: u64,
     /// Minimum bytes of a request.
