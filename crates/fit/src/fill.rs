@@ -1,13 +1,14 @@
 //! Filling in the unknown numbers of a platform file from measurements.
 
 use crate::apart::measurement_for;
-use crate::calibrate::{by_counts, calibrate};
+use crate::calibrate::calibrate;
 use crate::held_out::SMALL_PERCENT;
 use crate::mechanism::{IOMMU, WALK_READ_NS, WALK_READS, WALKERS, is_of_iommu};
 use crate::pattern::{Pattern, patterns};
 use crate::reopened::{Reopened, reopen};
-use crate::{Contender, Errors, Fit, FitData, FitDataError, FitError, Found, Table, Verdict, structure, walkers};
-use lanemark_platform::{Draft, Origin, PlatformError, default_of, preset};
+use crate::settled::{Settled, USUAL, settled};
+use crate::{Contender, Errors, FillError, Fit, FitData, FitError, Table, Verdict, structure, walkers};
+use lanemark_platform::{Draft, Origin, PlatformError, default_of};
 use lanemark_record::{Record, Residual};
 use lanemark_runner::Cancel;
 
@@ -105,30 +106,6 @@ impl Filled {
         measurement_for(key).filter(|_| self.questions.iter().any(|(name, _)| name.starts_with("dma_")))
     }
 }
-
-/// Reasons why a platform file cannot be filled in.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum FillError {
-    /// The data are not usable for a fit.
-    #[error(transparent)]
-    Record(#[from] FitDataError),
-    /// The fit failed.
-    #[error(transparent)]
-    Fit(#[from] FitError),
-    /// A fitted number is not valid in the platform.
-    #[error(transparent)]
-    Platform(#[from] PlatformError),
-    /// The filled-in platform cannot be simulated.
-    #[error("{0}")]
-    Simulation(String),
-    /// [`FillOptions::cancel`] was set.
-    #[error("the fit was cancelled")]
-    Cancelled,
-}
-
-/// The platform whose values are assumed for numbers that the data leave open.
-const USUAL: &str = "card-gen5-x16";
 
 /// Fills in the unknown numbers of `draft` from `measured`; `name` is the name of that source in `fitted_to`.
 ///
@@ -353,146 +330,6 @@ fn stated(draft: &Draft, key: &str, value: f64, origin: &Origin) -> Result<Draft
     }
 }
 
-/// A fit in which no number is open that could be fixed.
-struct Settled {
-    problem: FitData,
-    fit: Fit,
-    /// Keys fixed at their default.
-    at_default: Vec<String>,
-    /// Keys fixed at a usual value.
-    assumed: Vec<(String, f64)>,
-    /// Keys whose values depend on keys that were fixed, and these keys.
-    conditional: Vec<(String, Vec<String>)>,
-}
-
-/// Fits, fixes numbers that the data leave open, and fits the rest again.
-///
-/// A number is fixed only if the rest then follows the data as well as before: far from its best value, a number may
-/// matter that does not matter there.
-fn settled(mut problem: FitData, start: Option<&[f64]>, assume_rest: bool) -> Result<Settled, FillError> {
-    let (mut at_default, mut assumed, mut conditional) = (Vec::new(), Vec::new(), Vec::new());
-    let mut fit = match start {
-        None => calibrate(&problem, None)?,
-        Some(values) => best_of_counts(&problem, values)?,
-    };
-    // All are compared with the first fit, so that small losses do not add up.
-    let most = most_error(mean_error(&fit));
-    // Loads and stores depend on sums of many latencies: a usual value of one leaves no room for the others.
-    while problem.is_about_transfers() {
-        let values: Vec<f64> = fit.found.iter().map(|found| found.value).collect();
-        let without = |(key, value): &(String, Option<f64>)| {
-            let (rest, place) = problem.without_free(key, *value).map_err(FillError::Simulation)?;
-            let mut values = values.clone();
-            values.remove(place);
-            let fit_of_rest = calibrate(&rest, Some(&values))?;
-            let error = mean_error(&fit_of_rest);
-            Ok(((rest, fit_of_rest), error))
-        };
-        let next = first_fixable(to_fix(&problem, &fit, assume_rest), most, without)?;
-        let Some(((key, value), (rest, fit_of_rest))) = next else { break };
-        if let Some(set) = fit.loose.iter().find(|set| set.names.contains(&key)) {
-            let others = set.names.iter().filter(|other| **other != key);
-            conditional.extend(others.map(|other| (other.clone(), vec![key.clone()])));
-        }
-        (problem, fit) = (rest, fit_of_rest);
-        match value {
-            Some(value) => assumed.push((key, value)),
-            None => at_default.push(key),
-        }
-    }
-    Ok(Settled { problem, fit, at_default, assumed, conditional })
-}
-
-/// The best fit from `values`, with the same and with other counts, by the simulation.
-///
-/// A correction of a formula by the simulation at one count does not show where another count is the limit.
-///
-/// # Errors
-/// That of the first fit.
-fn best_of_counts(problem: &FitData, values: &[f64]) -> Result<Fit, FitError> {
-    let mut starts = by_counts(problem, values).into_iter();
-    let mut best = calibrate(problem, Some(&starts.next().unwrap_or_else(|| values.to_vec())))?;
-    for start in starts {
-        if let Ok(fit) = calibrate(problem, Some(&start))
-            && squares(&fit) < squares(&best)
-        {
-            best = fit;
-        }
-    }
-    Ok(best)
-}
-
-/// Sum of the squares of the residuals.
-fn squares(fit: &Fit) -> f64 {
-    fit.residuals.iter().map(|left| left * left).sum()
-}
-
-/// The first of the numbers without which the others have a mean error of at most `most`, and the fit of these; `without`
-/// gives both. One at a time is fixed, because a number that is fixed may decide which limit holds.
-///
-/// # Errors
-/// The error of `without`.
-fn first_fixable<N, F>(
-    numbers: Vec<N>,
-    most: f64,
-    mut without: impl FnMut(&N) -> Result<(F, f64), FillError>,
-) -> Result<Option<(N, F)>, FillError> {
-    for number in numbers {
-        let (fit, error) = without(&number)?;
-        if error <= most {
-            return Ok(Some((number, fit)));
-        }
-    }
-    Ok(None)
-}
-
-/// Mean absolute residual of a fit.
-fn mean_error(fit: &Fit) -> f64 {
-    fit.residuals.iter().map(|left| left.abs()).sum::<f64>() / fit.residuals.len().max(1) as f64
-}
-
-/// Largest mean error after numbers were fixed, if it was `first` before.
-fn most_error(first: f64) -> f64 {
-    first.max(NOISE) * HARDLY_WORSE
-}
-
-/// Numbers are fixed while the mean error grows by less than this factor in all.
-const HARDLY_WORSE: f64 = 1.03;
-
-/// Mean absolute residual below which a difference is none.
-const NOISE: f64 = 1e-3;
-
-/// The numbers to fix: their keys, and their values if these are not the defaults.
-///
-/// Of a set that the data determine up to some free numbers, those with a default come first, the last ones first. With
-/// `assume_rest`, others follow.
-fn to_fix(problem: &FitData, fit: &Fit, assume_rest: bool) -> Vec<(String, Option<f64>)> {
-    let of_usual = preset(USUAL).and_then(Result::ok);
-    let parameters = problem.parameters();
-    let usual = |key: &str| {
-        let parameter = parameters.iter().find(|parameter| parameter.name == key)?;
-        let number = of_usual.as_ref().and_then(|platform| platform.number(key));
-        // The file may limit it more closely than the preset has it: 32 tags without extended ones.
-        Some(number.map_or(parameter.start, |number| number.0.clamp(parameter.low, parameter.high)))
-    };
-    let mut fixed: Vec<(String, Option<f64>)> = Vec::new();
-    for set in &fit.loose {
-        let with_default =
-            set.names.iter().rev().filter(|key| default_of(key).is_some()).map(|key| (key.clone(), None));
-        let others = set.names.iter().rev().filter(|key| assume_rest && default_of(key).is_none());
-        let others = others.filter_map(|key| Some((key.clone(), Some(usual(key)?))));
-        fixed.extend(with_default.chain(others));
-    }
-    let is_loose = |found: &Found| fit.loose.iter().any(|set| set.names.contains(&found.name));
-    for found in fit.found.iter().filter(|found| found.at_bound && !is_loose(found)) {
-        // A time of nearly nothing: the mechanism is not there.
-        if default_of(&found.name).is_some_and(|default| default < found.value) {
-            fixed.push((found.name.clone(), None));
-        }
-    }
-    fixed
-}
-
 /// Predictions of the figures of each half of the curves by a fit to all other figures, in the order of the data.
 fn held_out(problem: &FitData, values: &[f64]) -> Result<Vec<Residual>, FillError> {
     let mut predicted: Vec<(usize, Residual)> = Vec::new();
@@ -527,30 +364,4 @@ fn missed(problem: &FitData, held_out: &[Residual]) -> Vec<Missed> {
             is_end: !is_inner(what),
         })
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_number_whose_default_makes_the_others_worse_is_not_fixed() {
-        let most = most_error(0.01);
-        let fixed = |errors: &[f64]| first_fixable(errors.to_vec(), most, |error| Ok(((), *error))).unwrap();
-        assert_eq!(fixed(&[0.01029]), Some((0.01029, ())));
-        assert_eq!(fixed(&[0.01031]), None);
-        assert_eq!(fixed(&[0.01031, 0.02, 0.005, 0.001]), Some((0.005, ())));
-        assert_eq!(fixed(&[]), None);
-    }
-
-    #[test]
-    fn errors_far_below_those_of_measurements_count_as_none() {
-        assert!((most_error(1e-6) - 1.03e-3).abs() < 1e-12 && (most_error(2e-3) - 2.06e-3).abs() < 1e-12);
-    }
-
-    #[test]
-    fn an_error_of_a_fit_without_a_number_is_not_hidden() {
-        let failed = |_: &u8| Err::<((), f64), FillError>(FillError::Simulation("no figure".to_owned()));
-        assert!(first_fixable(vec![1_u8], 1.0, failed).is_err());
-    }
 }

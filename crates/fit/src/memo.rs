@@ -74,16 +74,24 @@ impl<'a> Dependence<'a> {
 /// Something by a key, shared by all copies of a fit.
 type SharedMap<K, V> = Rc<RefCell<HashMap<K, V>>>;
 
-/// Values of keys, and the logarithm of simulation over formula there.
-type Compared = (Vec<(String, f64)>, f64);
+/// A comparison of simulation and formula.
+struct Compared {
+    /// Values of keys.
+    at: Vec<(String, f64)>,
+    /// The figure of the formula, and its bound.
+    formula: f64,
+    bound: Option<Bound>,
+    /// Logarithm of simulation over formula.
+    ratio: f64,
+}
 
 /// Figures of a fit by the number of their datum; shared by all its copies.
 #[derive(Clone, Default)]
 pub(crate) struct Memo {
     figures: SharedMap<(By, usize, u64), f64>,
     predictions: Rc<Cell<u64>>,
-    /// Bounds that clearly lead, by the hash of the values.
-    clear: SharedMap<(usize, u64), Bound>,
+    /// Bounds by the hash of the values, and whether they clearly lead.
+    bounds: SharedMap<(usize, u64), (Bound, bool)>,
     /// Logarithm of simulation over formula where this bound clearly led.
     ratios: SharedMap<(usize, Bound), f64>,
     /// All comparisons of simulation and formula.
@@ -101,6 +109,10 @@ pub(crate) const NEAR: f64 = 0.05;
 
 /// As [`NEAR`], for figures of both directions at once: their simulation takes long.
 pub(crate) const NEAR_OF_BOTH: f64 = 0.2;
+
+/// Logarithm of the ratio of two figures of a formula with the same bound, below which simulation and formula have the same ratio:
+/// what changed between them has no effect on the figure.
+const SAME_FIGURE: f64 = 1e-3;
 
 impl Memo {
     /// One that knows nothing, and is cancelled with this one: for other data.
@@ -137,27 +149,28 @@ impl Memo {
         self.predictions.get()
     }
 
-    /// Keeps the bound of a prediction, if it clearly leads.
+    /// Keeps the bound of a prediction.
     pub(crate) fn judge(&self, number: usize, values: &Values<'_>, prediction: &Prediction) {
-        if prediction.lead >= CLEAR {
-            self.clear.borrow_mut().insert((number, values.hash), prediction.bound);
-        }
+        self.bounds.borrow_mut().insert((number, values.hash), (prediction.bound, prediction.lead >= CLEAR));
     }
 
     /// The figure of the formula with its ratio to the simulation at other values: near ones, or any with the same bound,
-    /// if that clearly leads there and here. None if the simulation is needed.
+    /// if that clearly leads there and here, or if the formula gives the same figure there. None if the simulation is needed.
     pub(crate) fn like_simulated(&self, number: usize, values: &Values<'_>, near: f64) -> Option<f64> {
         let formula = *self.figures.borrow().get(&(By::Formula, number, values.hash))?;
         let compared = self.compared.borrow();
-        let distances =
-            compared.get(&number).into_iter().flatten().filter_map(|(at, ratio)| Some((values.distance(at)?, ratio)));
+        let of_it = || compared.get(&number).into_iter().flatten();
+        let distances = of_it().filter_map(|known| Some((values.distance(&known.at)?, known.ratio)));
         let nearest = distances.min_by(|one, other| one.0.total_cmp(&other.0));
         if let Some((_, ratio)) = nearest.filter(|(distance, _)| *distance <= near) {
             return Some(formula * ratio.exp());
         }
-        let bound = *self.clear.borrow().get(&(number, values.hash))?;
-        let ratio = *self.ratios.borrow().get(&(number, bound))?;
-        Some(formula * ratio.exp())
+        let (bound, is_clear) = *self.bounds.borrow().get(&(number, values.hash))?;
+        let is_same =
+            |known: &&Compared| known.bound == Some(bound) && (formula / known.formula).ln().abs() < SAME_FIGURE;
+        let ratios = self.ratios.borrow();
+        let of_bound = || ratios.get(&(number, bound)).filter(|_| is_clear).copied();
+        Some(formula * of_it().find(is_same).map(|known| known.ratio).or_else(of_bound)?.exp())
     }
 
     /// Keeps the ratio of the simulated figure to the formula's at these values, if both are known.
@@ -167,9 +180,11 @@ impl Memo {
         let (Some(formula), Some(simulated)) = (of(By::Formula), of(By::Simulation)) else { return };
         let ratio = (simulated / formula).ln();
         let at = values.named.iter().map(|(key, value)| ((*key).to_owned(), *value)).collect();
-        self.compared.borrow_mut().entry(number).or_default().push((at, ratio));
-        if let Some(bound) = self.clear.borrow().get(&(number, values.hash)) {
-            self.ratios.borrow_mut().insert((number, *bound), ratio);
+        let bound = self.bounds.borrow().get(&(number, values.hash)).copied();
+        let of_bound = bound.map(|(bound, _)| bound);
+        self.compared.borrow_mut().entry(number).or_default().push(Compared { at, formula, bound: of_bound, ratio });
+        if let Some((bound, true)) = bound {
+            self.ratios.borrow_mut().insert((number, bound), ratio);
         }
     }
 }
@@ -215,6 +230,27 @@ mod tests {
             let known = memo.like_simulated(0, &other, NEAR);
             assert_eq!(known.map(f64::round), is_known.then_some(220.0), "{key} {value}");
         }
+    }
+
+    #[test]
+    fn a_comparison_holds_where_the_formula_has_the_same_figure_and_bound() {
+        let (at, other) = (Values::of(vec![("dma.tags", 10.0)]), Values::of(vec![("dma.tags", 100.0)]));
+        let known = |figure: f64, bound_here: Bound| {
+            let memo = Memo::default();
+            for (by, values, figure) in
+                [(By::Formula, &at, 100.0), (By::Simulation, &at, 110.0), (By::Formula, &other, figure)]
+            {
+                memo.figure(by, 0, values, || Ok(Some(figure))).unwrap();
+            }
+            memo.judge(0, &at, &prediction(Bound::Link, 1.0));
+            memo.judge(0, &other, &prediction(bound_here, 1.0));
+            memo.compare(0, &at);
+            memo.like_simulated(0, &other, NEAR).map(|known| known / figure)
+        };
+        let same = 100.0 * (SAME_FIGURE * (1.0 - 1e-9)).exp();
+        assert!(known(same, Bound::Link).is_some_and(|ratio| (ratio - 1.1).abs() < 1e-12));
+        assert_eq!(known(same, Bound::Engine), None);
+        assert_eq!(known(100.0 * (SAME_FIGURE * (1.0 + 1e-9)).exp(), Bound::Link), None);
     }
 
     #[test]
