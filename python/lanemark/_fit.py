@@ -50,7 +50,7 @@ class Fit:
 
     @property
     def verdict(self) -> str | None:
-        """`predicts`, `follows_the_data_only` or `lacks_something`; None if no figure was held out."""
+        """`predicts`, `predicts_between_ends`, `follows_the_data_only` or `lacks_something`; None if no figure was held out."""
         halves = self.to_dict()["halves"]
         return None if halves is None else str(halves["verdict"])
 

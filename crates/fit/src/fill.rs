@@ -97,7 +97,8 @@ impl Filled {
     #[must_use]
     pub fn halves(&self) -> Option<(Errors, Errors, Verdict)> {
         let (fitted, held_out) = (Errors::of(&self.residuals)?, Errors::of(&self.held_out)?);
-        Some((fitted, held_out, Verdict::of(&fitted, &held_out)))
+        let misses_ends_only = self.missed.iter().all(|missed| missed.is_end);
+        Some((fitted, held_out, Verdict::of(&fitted, &held_out, misses_ends_only)))
     }
 
     /// The measurement that would determine the number at `key`, if the data are about DMA.
