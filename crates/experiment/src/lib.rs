@@ -18,6 +18,7 @@ mod error;
 mod experiment;
 mod expression;
 mod fitting;
+mod in_parallel;
 mod items;
 mod local_question;
 mod local_run;

@@ -3,8 +3,9 @@
 use crate::computed::computed;
 use crate::effect::{Dependency, known_dependencies};
 use crate::error::ExperimentError;
-use crate::experiment::{Experiment, Figure, Published, Statistic, platform_of, size_of};
+use crate::experiment::{Column, Experiment, Figure, Published, Statistic, platform_of, size_of};
 use crate::expression::evaluate;
+use crate::in_parallel::in_parallel;
 use crate::note;
 use crate::paper::Paper;
 use crate::standard;
@@ -14,7 +15,8 @@ use lanemark_rules::{Check, RULES, count, picture};
 
 /// Computes every figure of `paper` and compares it with the published one.
 ///
-/// `watch` is called with the numbers of finished and of all figures after each figure; the run stops if it returns `false`.
+/// Figures are computed on all processors, and those that are derived from others last. `watch` is called with the numbers of
+/// finished and of all figures after each; the run stops if it returns `false`.
 ///
 /// # Errors
 /// [`ExperimentError`] if a file of the experiment is invalid or a figure cannot be computed. A figure that disagrees is not
@@ -34,37 +36,50 @@ pub fn reproduce(paper: &Paper, watch: &mut dyn FnMut(usize, usize) -> bool) -> 
         Ok(new_row(published, known, tolerance_percent, note))
     };
     let total = experiment.published.len();
-    let mut rows: Vec<Row> = Vec::with_capacity(total);
     let failed = |id: &str, message: String| ExperimentError::Figure {
         paper: paper.name.to_owned(),
         id: id.to_owned(),
         message,
     };
-    let mut go_on = |done: usize| {
-        let stopped = || ExperimentError::Stopped { paper: paper.name.to_owned(), done, of: total };
-        if watch(done, total) { Ok(()) } else { Err(stopped()) }
+    let mut done = 0;
+    let mut go_on = |more: usize| {
+        done += more;
+        watch(done, total)
     };
+    let stopped = |done| ExperimentError::Stopped { paper: paper.name.to_owned(), done, of: total };
+    let mut cells: Vec<(&Column, u64, &Published)> = Vec::new();
     for column in &experiment.columns {
-        let mut cells: Vec<(u64, &Published)> =
-            experiment.published.values().filter_map(|row| Some((size_of(&column.id, &row.id)?, row))).collect();
-        cells.sort_by_key(|cell| cell.0);
-        for (size, published) in cells {
-            let ours = needed(platform).and_then(|platform| computed(platform, &column.ask, Some(size)));
-            let ours = ours.map_err(|message| failed(&published.id, message))?;
-            let known_gap = column.known_gap_sizes.contains(&size);
-            let mut row = row(published, column.tolerance_percent, String::new())?;
-            (row.simulated, row.formula) = (Some(ours.simulated), ours.formula);
-            judge(&mut row, false, known_gap);
-            rows.push(row);
-            go_on(rows.len())?;
-        }
+        let of_column =
+            experiment.published.values().filter_map(|row| Some((column, size_of(&column.id, &row.id)?, row)));
+        let first = cells.len();
+        cells.extend(of_column);
+        cells[first..].sort_by_key(|(_, size, _)| *size);
     }
+    let asked = |(column, size, _): &(&Column, u64, &Published)| {
+        needed(platform).and_then(|platform| computed(platform, &column.ask, Some(*size)))
+    };
+    let answers = in_parallel(&cells, &asked, &mut || go_on(1)).ok_or_else(|| stopped(0))?;
+    let mut rows: Vec<Row> = Vec::with_capacity(total);
+    for ((column, size, published), ours) in cells.into_iter().zip(answers) {
+        let ours = ours.map_err(|message| failed(&published.id, message))?;
+        let mut row = row(published, column.tolerance_percent, String::new())?;
+        (row.simulated, row.formula) = (Some(ours.simulated), ours.formula);
+        judge(&mut row, false, column.known_gap_sizes.contains(&size));
+        rows.push(row);
+    }
+    let mut figures: Vec<(&Figure, Row)> = Vec::new();
     for figure in &experiment.figures {
         let Some(published) = experiment.published.get(&figure.id) else { continue };
-        let row = row(published, figure.tolerance_percent, figure.note.clone())?;
-        let row = figure_row(platform, figure, row, &rows).map_err(|message| failed(&figure.id, message))?;
-        rows.push(row);
-        go_on(rows.len())?;
+        figures.push((figure, row(published, figure.tolerance_percent, figure.note.clone())?));
+    }
+    // What is derived from other rows has to wait for them.
+    let found = |(figure, row): &(&Figure, Row)| {
+        figure.derive.is_none().then(|| figure_row(platform, figure, row.clone(), &[]))
+    };
+    let answers = in_parallel(&figures, &found, &mut || go_on(1)).ok_or_else(|| stopped(rows.len()))?;
+    for ((figure, row), found) in figures.into_iter().zip(answers) {
+        let row = found.unwrap_or_else(|| figure_row(platform, figure, row, &rows));
+        rows.push(row.map_err(|message| failed(&figure.id, message))?);
     }
     for figure in experiment.figures.iter().filter(|figure| figure.note.contains('{')) {
         let filled = note::fill(&figure.note, &rows, platform).map_err(|message| failed(&figure.id, message))?;
@@ -92,15 +107,17 @@ pub fn reproduce(paper: &Paper, watch: &mut dyn FnMut(usize, usize) -> bool) -> 
             })
         })
         .collect::<Result<Vec<Bound>, ExperimentError>>()?;
-    let figure = |id: &str| {
-        let printed = experiment.published.get(id).and_then(Published::target);
-        printed.ok_or_else(|| format!("{id} has no published value"))
+    let drawn = |name: &String| {
+        let figure = |id: &str| {
+            let printed = experiment.published.get(id).and_then(Published::target);
+            printed.ok_or_else(|| format!("{id} has no published value"))
+        };
+        picture(name, platform, &figure)
     };
-    let pictures = experiment
-        .pictures
-        .iter()
-        .map(|name| picture(name, platform, &figure).map_err(|message| failed(name, message)))
-        .collect::<Result<_, _>>()?;
+    let pictures = in_parallel(&experiment.pictures, &drawn, &mut || go_on(0)).ok_or_else(|| stopped(rows.len()))?;
+    let pictures = experiment.pictures.iter().zip(pictures);
+    let pictures = pictures.map(|(name, drawn)| drawn.map_err(|message| failed(name, message)));
+    let pictures = pictures.collect::<Result<_, _>>()?;
     Ok(Reproduction {
         paper: paper.name.to_owned(),
         title: experiment.title.clone(),
