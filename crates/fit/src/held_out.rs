@@ -81,9 +81,9 @@ impl Errors {
 pub enum Verdict {
     /// The held-out sizes are predicted correctly.
     Predicts,
-    /// Those between the smallest and the largest size of each curve are; an end of a curve is not.
+    /// The held-out sizes are predicted correctly, except for the smallest or the largest size of some curves.
     PredictsBetweenEnds,
-    /// The fitted sizes are reproduced, the held-out ones are not.
+    /// The fitted sizes are reproduced, the held-out ones are not, also between the ends of curves.
     FollowsTheDataOnly,
     /// Not even the fitted sizes are reproduced.
     LacksSomething,
@@ -108,8 +108,8 @@ impl Verdict {
         match self {
             Verdict::Predicts => "good: held-out sizes are predicted within 10 %",
             Verdict::PredictsBetweenEnds => {
-                "good between the ends: held-out sizes are predicted within 10 %, except for ends of curves, which are known \
-                 only because they were measured: do not rely on predictions beyond or near them"
+                "good except at the ends of curves listed below: all other held-out sizes are predicted within 10 %; measure \
+                 any size that you need near or beyond these ends"
             }
             Verdict::FollowsTheDataOnly => {
                 "doubtful: it follows the fitted sizes and not the held-out ones between them: measure more sizes, or make \

@@ -110,8 +110,8 @@ pub(crate) const NEAR: f64 = 0.05;
 /// As [`NEAR`], for figures of both directions at once: their simulation takes long.
 pub(crate) const NEAR_OF_BOTH: f64 = 0.2;
 
-/// Logarithm of the ratio of two figures of a formula with the same bound, below which simulation and formula have the same ratio:
-/// what changed between them has no effect on the figure.
+/// Largest logarithm of the ratio of two figures of a formula with the same bound that count as equal: what changed between them
+/// has no effect, so that simulation and formula have the same ratio at both.
 const SAME_FIGURE: f64 = 1e-3;
 
 impl Memo {
@@ -154,8 +154,9 @@ impl Memo {
         self.bounds.borrow_mut().insert((number, values.hash), (prediction.bound, prediction.lead >= CLEAR));
     }
 
-    /// The figure of the formula with its ratio to the simulation at other values: near ones, or any with the same bound,
-    /// if that clearly leads there and here, or if the formula gives the same figure there. None if the simulation is needed.
+    /// The figure of the formula with its ratio to the simulation at other values. These are near ones, or ones where the
+    /// formula has the same bound and the same figure, or ones where the same bound clearly leads as here. None if there are none,
+    /// so that the simulation is needed.
     pub(crate) fn like_simulated(&self, number: usize, values: &Values<'_>, near: f64) -> Option<f64> {
         let formula = *self.figures.borrow().get(&(By::Formula, number, values.hash))?;
         let compared = self.compared.borrow();

@@ -65,18 +65,17 @@ pub(crate) fn settled(mut problem: FitData, start: Option<&[f64]>, assume_rest: 
     Ok(Settled { problem, fit, at_default, assumed, conditional })
 }
 
-/// The other numbers of the set of loose ones that has `key`, each with the key: the figures determine them together.
+/// The other keys of the undetermined set that contains `key`, each with `key`.
 fn determined_with(fit: &Fit, key: &str) -> Vec<(String, Vec<String>)> {
     let set = fit.loose.iter().find(|set| set.names.iter().any(|name| name == key));
     let others = set.into_iter().flat_map(|set| &set.names).filter(|other| *other != key);
     others.map(|other| (other.clone(), vec![key.to_owned()])).collect()
 }
 
-/// Those of the numbers `open` whose defaults make no difference to the figures while the others have `values`, the problem with
-/// these defaults, and the rest of the values. `None` if there are none.
+/// Those of the numbers `open` whose defaults leave a mean error of at most `most` while the others have `values`, the problem
+/// with these defaults, and the rest of the values. `None` if there are none.
 ///
-/// A fit of the others to each such number would find that they hardly change. No more numbers of a set are fixed than the
-/// figures leave free.
+/// A fit of the others after each would hardly change them. No more numbers of a set are fixed than the figures leave free.
 fn without_effect(
     problem: &FitData,
     fit: &Fit,

@@ -67,7 +67,7 @@ impl Lines {
     }
 }
 
-/// The stages at an earlier repetition, and what has passed since.
+/// The stages and counters at an earlier repetition.
 struct Earlier {
     stages: Stages,
     next: u64,
@@ -139,7 +139,7 @@ impl<'w, 'a> Requests<'w, 'a> {
         self.way.period().filter(|period| window.places(bytes).is_multiple_of(*period))
     }
 
-    /// Computes all requests of a period, if they are not many.
+    /// Computes all requests of a period, if these are no more than are followed.
     pub(super) fn know_period(&mut self) -> Option<()> {
         let Some(period) = self.repetition() else { return Some(()) };
         let (of_one, _) = self.way.count_and_last(0)?;
@@ -151,9 +151,10 @@ impl<'w, 'a> Requests<'w, 'a> {
 
     /// Time of `all` requests, if they are all alike; `None` otherwise, or if send buffers may be the limit.
     ///
-    /// The largest of `e + k (e + W + a) + o(s) + (n - 1 - k T) max(e, s)` over the stages `s` behind the engine, with their
-    /// time of a request and the unloaded way `o(s)` to their end and on, and over `k` rounds of `T` tags, none or as many as
-    /// `n` requests take. `W` is the longest `o(s)`, `a` the time from the end of a request until its tag is free.
+    /// The largest of `e + k (e + W + a) + o(s) + (n - 1 - k T) max(e, s)` over the stages behind the engine and over `k = 0` and
+    /// `k = floor((n - 1) / T)`: `n` requests take `e` each at the engine and `s` each at a later stage, and return their tags `k`
+    /// times. `T` is the number of tags, `W` the latency of a request from the engine to its end without waits, `o(s)` the part
+    /// of it through this stage, and `a` the time from the end of a request until its tag is free.
     pub(super) fn if_alike(&self, all: u64) -> Option<f64> {
         let [of_one] = self.sums.as_slice() else { return None };
         let is_known = !self.known.is_empty();
@@ -177,14 +178,15 @@ impl<'w, 'a> Requests<'w, 'a> {
         (is_known && is_buffered).then(|| ends.fold(0.0, f64::max))
     }
 
-    /// An upper bound of the time of `all` requests, if the stages behind the engine keep it waiting and not the other way
-    /// round; `None` if they may not, or if the requests do not repeat soon.
+    /// An upper bound of the time of `all` requests, if the stages behind the engine keep it waiting; `None` if they may not, or
+    /// if the requests do not repeat soon.
     ///
     /// A sequence of waits runs along requests at the engine, then along those at later stages, of which the slowest takes
     /// `s(i)` for request `i`. It returns to the engine with a tag, `T` requests later. `E` is the largest excess of the
-    /// engine's time for some requests in turn over that of later stages for all of them but the last, and `L` the path of a
-    /// request besides `s(i)`. If `T - 1` requests take later stages longer than `E + L`, it is shorter to wait for these
-    /// than to return, so that the time is at most `E + L` and the sum of all `s(i)`. The same applies to send buffers.
+    /// engine's time for consecutive requests over that of later stages for all of them but the last, and `L` the latency of a
+    /// request without `s(i)`. If any `T - 1` consecutive requests take later stages at least `E + L`, a sequence that does not
+    /// return is at least as long as one that does, so that the time is at most `E + L` and the sum of all `s(i)`. The same
+    /// applies to send buffers.
     pub(super) fn at_most(&self, all: u64) -> Option<f64> {
         self.known.first()?;
         let sums = || self.known.iter().flatten().map(|request| &self.sums[request.sum]);
@@ -353,7 +355,7 @@ mod tests {
         assert_eq!(in_pages, 4, "whole pages at whole pages, several; with pauses, many");
     }
 
-    /// Cards whose limit is the engine, the link or the tags, each with reads of these sizes one after the other.
+    /// Cards whose limit is the engine, the link or the tags, each with back-to-back reads of these sizes.
     fn cards_and_reads(sizes: &[u64], look: &mut dyn FnMut(&Platform, &Transfer)) {
         let given = || Origin::Given("a test".to_owned());
         let card = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();

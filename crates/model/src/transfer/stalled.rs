@@ -18,7 +18,7 @@
 //! time of the second half of the requests that were followed.
 //!
 //! Requests are not followed if they are all alike, because a formula gives their time, or if an upper bound of it shows that
-//! other terms are as large ([`Requests::if_alike`], [`Requests::at_most`]). Whole pages are followed instead of transfers that
+//! another term is at least as large ([`Requests::if_alike`], [`Requests::at_most`]). Whole pages are followed instead of transfers that
 //! consist of them, because they repeat sooner.
 
 use super::followed::Requests;
@@ -45,7 +45,7 @@ pub(super) const NEGLIGIBLE: f64 = 0.01;
 /// Relative difference of two times that are the same: half of what [`Largest::at_least`] takes for rounding.
 const SAME: f64 = 5e-4;
 
-/// Pages of a transfer from which on the first one has no effect.
+/// Fewest pages of a transfer of which the first, with one pause fewer, is taken for one like the others.
 const MANY_PAGES: u64 = 256;
 
 impl Way<'_> {
@@ -91,7 +91,7 @@ impl Way<'_> {
     pub(super) fn consists_of_pages(&self) -> bool {
         let Transfer { bytes, window, .. } = *self.transfer;
         let places = [bytes, window.step(bytes), self.base.wrapping_add(window.offset)];
-        // The first page of a transfer has a pause less than the others.
+        // The first page of a transfer has one pause fewer than the others.
         let has_pauses = self.platform.dma_read.as_ref().is_some_and(|way| way.segment_ns.value > Ticks::ZERO);
         let fewest = if has_pauses { MANY_PAGES } else { 2 };
         bytes >= fewest * PAGE && places.iter().all(|place| place.is_multiple_of(PAGE)) && self.pages_are_alike()
