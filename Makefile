@@ -147,7 +147,11 @@ lint: ## check formatting, clippy (fuzz targets too, and aarch64 where code diff
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) clippy --workspace --locked $(OTHER_TESTS:%=--test %) -- -D warnings
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
-	$(CARGO) clippy --locked --manifest-path fuzz/Cargo.toml --target-dir target/fuzz -- -D warnings
+	@if command -v c++ >/dev/null; then \
+		$(CARGO) clippy --locked --manifest-path fuzz/Cargo.toml --target-dir target/fuzz -- -D warnings; \
+	else \
+		echo "skipped: fuzz targets, because there is no C++ compiler: apt-get install g++"; \
+	fi
 	@if rustup target add aarch64-unknown-linux-gnu >/dev/null 2>&1; then \
 		$(CARGO) clippy --locked --target aarch64-unknown-linux-gnu -p lanemark-hw -p lanemark-model -p lanemark-live -- -D warnings; \
 	else \

@@ -12,11 +12,12 @@ use crate::standard;
 use lanemark_platform::Platform;
 use lanemark_record::{Bound, Class, Reproduction, Row, Verdict};
 use lanemark_rules::{Check, RULES, count, picture};
+use std::cell::Cell;
 
 /// Computes every figure of `paper` and compares it with the published one.
 ///
 /// Figures are computed on all processors, and those that are derived from others last. `watch` is called with the numbers of
-/// finished and of all figures after each; the run stops if it returns `false`.
+/// finished and of all figures after each, and after each picture; the run stops if it returns `false`.
 ///
 /// # Errors
 /// [`ExperimentError`] if a file of the experiment is invalid or a figure cannot be computed. A figure that disagrees is not
@@ -41,42 +42,42 @@ pub fn reproduce(paper: &Paper, watch: &mut dyn FnMut(usize, usize) -> bool) -> 
         id: id.to_owned(),
         message,
     };
-    let mut done = 0;
+    let done = Cell::new(0);
     let mut go_on = |more: usize| {
-        done += more;
-        watch(done, total)
+        done.set(done.get() + more);
+        watch(done.get(), total)
     };
-    let stopped = |done| ExperimentError::Stopped { paper: paper.name.to_owned(), done, of: total };
-    let mut cells: Vec<(&Column, u64, &Published)> = Vec::new();
+    let stopped = || ExperimentError::Stopped { paper: paper.name.to_owned(), done: done.get(), of: total };
+    let mut cells: Vec<(&Column, u64, Row)> = Vec::new();
     for column in &experiment.columns {
-        let of_column =
-            experiment.published.values().filter_map(|row| Some((column, size_of(&column.id, &row.id)?, row)));
         let first = cells.len();
-        cells.extend(of_column);
+        for published in experiment.published.values() {
+            let Some(size) = size_of(&column.id, &published.id) else { continue };
+            cells.push((column, size, row(published, column.tolerance_percent, String::new())?));
+        }
         cells[first..].sort_by_key(|(_, size, _)| *size);
-    }
-    let asked = |(column, size, _): &(&Column, u64, &Published)| {
-        needed(platform).and_then(|platform| computed(platform, &column.ask, Some(*size)))
-    };
-    let answers = in_parallel(&cells, &asked, &mut || go_on(1)).ok_or_else(|| stopped(0))?;
-    let mut rows: Vec<Row> = Vec::with_capacity(total);
-    for ((column, size, published), ours) in cells.into_iter().zip(answers) {
-        let ours = ours.map_err(|message| failed(&published.id, message))?;
-        let mut row = row(published, column.tolerance_percent, String::new())?;
-        (row.simulated, row.formula) = (Some(ours.simulated), ours.formula);
-        judge(&mut row, false, column.known_gap_sizes.contains(&size));
-        rows.push(row);
     }
     let mut figures: Vec<(&Figure, Row)> = Vec::new();
     for figure in &experiment.figures {
         let Some(published) = experiment.published.get(&figure.id) else { continue };
         figures.push((figure, row(published, figure.tolerance_percent, figure.note.clone())?));
     }
+    let asked = |(column, size, _): &(&Column, u64, Row)| {
+        needed(platform).and_then(|platform| computed(platform, &column.ask, Some(*size)))
+    };
+    let answers = in_parallel(&cells, &asked, &mut || go_on(1)).ok_or_else(stopped)?;
+    let mut rows: Vec<Row> = Vec::with_capacity(total);
+    for ((column, size, mut row), ours) in cells.into_iter().zip(answers) {
+        let ours = ours.map_err(|message| failed(&row.id, message))?;
+        (row.simulated, row.formula) = (Some(ours.simulated), ours.formula);
+        judge(&mut row, false, column.known_gap_sizes.contains(&size));
+        rows.push(row);
+    }
     // What is derived from other rows has to wait for them.
     let found = |(figure, row): &(&Figure, Row)| {
         figure.derive.is_none().then(|| figure_row(platform, figure, row.clone(), &[]))
     };
-    let answers = in_parallel(&figures, &found, &mut || go_on(1)).ok_or_else(|| stopped(rows.len()))?;
+    let answers = in_parallel(&figures, &found, &mut || go_on(1)).ok_or_else(stopped)?;
     for ((figure, row), found) in figures.into_iter().zip(answers) {
         let row = found.unwrap_or_else(|| figure_row(platform, figure, row, &rows));
         rows.push(row.map_err(|message| failed(&figure.id, message))?);
@@ -114,7 +115,7 @@ pub fn reproduce(paper: &Paper, watch: &mut dyn FnMut(usize, usize) -> bool) -> 
         };
         picture(name, platform, &figure)
     };
-    let pictures = in_parallel(&experiment.pictures, &drawn, &mut || go_on(0)).ok_or_else(|| stopped(rows.len()))?;
+    let pictures = in_parallel(&experiment.pictures, &drawn, &mut || go_on(0)).ok_or_else(stopped)?;
     let pictures = experiment.pictures.iter().zip(pictures);
     let pictures = pictures.map(|(name, drawn)| drawn.map_err(|message| failed(name, message)));
     let pictures = pictures.collect::<Result<_, _>>()?;

@@ -97,7 +97,7 @@ impl Filled {
     #[must_use]
     pub fn halves(&self) -> Option<(Errors, Errors, Verdict)> {
         let (fitted, held_out) = (Errors::of(&self.residuals)?, Errors::of(&self.held_out)?);
-        let misses_ends_only = self.missed.iter().all(|missed| missed.is_end);
+        let misses_ends_only = !self.missed.is_empty() && self.missed.iter().all(|missed| missed.is_end);
         Some((fitted, held_out, Verdict::of(&fitted, &held_out, misses_ends_only)))
     }
 

@@ -6,7 +6,7 @@ use crate::held_out::{Half, halves, halves_of_windows};
 use crate::mechanism::{
     ENTRIES, MECHANISMS, PASS_THROUGH, WALK_READ_NS, WALK_READS, is_of_iommu, is_structure, start_of,
 };
-use crate::memo::{By, Dependence, Memo};
+use crate::memo::{By, Dependence, Memo, Valued};
 use crate::pattern::Point;
 use crate::simulation::{Simulation, opened};
 use crate::start::{started, with_hidden_iommu};
@@ -547,11 +547,12 @@ impl FitData {
 
     /// What figures depend on at `values` of the keys: all values but those before the search and the defaults.
     fn dependence<'a>(&'a self, values: &[f64]) -> Dependence<'a> {
-        let of_keys = self.keys.iter().zip(values).map(|(key, value)| (key.as_str(), *value));
-        let changed = self.changed.iter().map(|(key, value)| (key.as_str(), *value));
+        let of_keys = self.keys.iter().zip(&self.grids).zip(values);
+        let of_keys = of_keys.map(|((key, grid), value)| Valued { key, value: *value, is_continuous: grid.is_none() });
+        let changed = self.changed.iter().map(|(key, value)| Valued { key, value: *value, is_continuous: false });
         let before = |key: &str| self.before(key).or_else(|| default_of(key));
-        let all = changed.filter(|(key, _)| !self.has_key(key)).chain(of_keys);
-        Dependence::on(all.filter(|(key, value)| before(key) != Some(*value)).collect())
+        let all = changed.filter(|valued| !self.has_key(valued.key)).chain(of_keys);
+        Dependence::on(all.filter(|valued| before(valued.key) != Some(valued.value)).collect())
     }
 
     /// As [`FitData::correct_both`], with new corrections of this kind of engine at `values`.

@@ -16,16 +16,25 @@ pub(crate) enum By {
     Simulation,
 }
 
+/// Value of a key that figures may depend on.
+#[derive(Clone, Copy)]
+pub(crate) struct Valued<'a> {
+    pub(crate) key: &'a str,
+    pub(crate) value: f64,
+    /// Whether it is one of many: neither a count nor part of a structure.
+    pub(crate) is_continuous: bool,
+}
+
 /// Values of keys, in the order of the keys, and their hash.
 pub(crate) struct Values<'a> {
-    named: Vec<(&'a str, f64)>,
+    named: Vec<Valued<'a>>,
     hash: u64,
 }
 
 impl<'a> Values<'a> {
-    fn of(named: Vec<(&'a str, f64)>) -> Values<'a> {
+    fn of(named: Vec<Valued<'a>>) -> Values<'a> {
         let mut hasher = DefaultHasher::new();
-        for (key, value) in &named {
+        for Valued { key, value, .. } in &named {
             (key, value.to_bits()).hash(&mut hasher);
         }
         Values { named, hash: hasher.finish() }
@@ -33,13 +42,21 @@ impl<'a> Values<'a> {
 
     /// Largest logarithm of a ratio to `others`; `None` if these are of other keys.
     fn distance(&self, others: &[(String, f64)]) -> Option<f64> {
-        let is_same = |(one, other): (&(&str, f64), &(String, f64))| one.0 == other.0;
+        let is_same = |(one, other): (&Valued<'_>, &(String, f64))| one.key == other.0;
         let pairs = || self.named.iter().zip(others);
         let has_same = self.named.len() == others.len() && pairs().all(is_same);
-        let apart = |(one, other): (&(&str, f64), &(String, f64))| {
-            if one.1.to_bits() == other.1.to_bits() { 0.0 } else { (one.1 / other.1).ln().abs() }
+        let apart = |(one, other): (&Valued<'_>, &(String, f64))| {
+            if one.value.to_bits() == other.1.to_bits() { 0.0 } else { (one.value / other.1).ln().abs() }
         };
         has_same.then(|| pairs().map(apart).fold(0.0, f64::max))
+    }
+
+    /// Whether `others` are of the same keys, with the same counts and the same structure.
+    fn has_structure_of(&self, others: &[(String, f64)]) -> bool {
+        let is_same = |(one, other): (&Valued<'_>, &(String, f64))| {
+            one.key == other.0 && (one.is_continuous || one.value.to_bits() == other.1.to_bits())
+        };
+        self.named.len() == others.len() && self.named.iter().zip(others).all(is_same)
     }
 }
 
@@ -52,10 +69,10 @@ pub(crate) struct Dependence<'a> {
 
 impl<'a> Dependence<'a> {
     /// Of these values of keys.
-    pub(crate) fn on(mut all: Vec<(&'a str, f64)>) -> Dependence<'a> {
-        all.sort_by(|one, other| one.0.cmp(other.0));
+    pub(crate) fn on(mut all: Vec<Valued<'a>>) -> Dependence<'a> {
+        all.sort_by(|one, other| one.key.cmp(other.key));
         let of = |verb: Verb| {
-            let is_seen = |(key, _): &(&str, f64)| only_of(key).is_none_or(|of| of == verb);
+            let is_seen = |valued: &Valued<'_>| only_of(valued.key).is_none_or(|of| of == verb);
             Values::of(all.iter().copied().filter(is_seen).collect())
         };
         Dependence { reads: of(Verb::Load), writes: of(Verb::Store), both: Values::of(all.clone()) }
@@ -110,8 +127,8 @@ pub(crate) const NEAR: f64 = 0.05;
 /// As [`NEAR`], for figures of both directions at once: their simulation takes long.
 pub(crate) const NEAR_OF_BOTH: f64 = 0.2;
 
-/// Largest logarithm of the ratio of two figures of a formula with the same bound that count as equal: what changed between them
-/// has no effect, so that simulation and formula have the same ratio at both.
+/// Largest logarithm of the ratio of two figures of a formula that count as equal. With the same bound, counts and structure,
+/// simulation and formula then have the same ratio: mostly, what changed has no effect on the figure.
 const SAME_FIGURE: f64 = 1e-3;
 
 impl Memo {
@@ -155,8 +172,8 @@ impl Memo {
     }
 
     /// The figure of the formula with its ratio to the simulation at other values. These are near ones, or ones where the
-    /// formula has the same bound and the same figure, or ones where the same bound clearly leads as here. None if there are none,
-    /// so that the simulation is needed.
+    /// formula has the same bound and figure with the same counts and structure, or ones where the same bound clearly leads as
+    /// here. None if there are none, so that the simulation is needed.
     pub(crate) fn like_simulated(&self, number: usize, values: &Values<'_>, near: f64) -> Option<f64> {
         let formula = *self.figures.borrow().get(&(By::Formula, number, values.hash))?;
         let compared = self.compared.borrow();
@@ -167,8 +184,10 @@ impl Memo {
             return Some(formula * ratio.exp());
         }
         let (bound, is_clear) = *self.bounds.borrow().get(&(number, values.hash))?;
-        let is_same =
-            |known: &&Compared| known.bound == Some(bound) && (formula / known.formula).ln().abs() < SAME_FIGURE;
+        let is_same = |known: &&Compared| {
+            let is_near = (formula / known.formula).ln().abs() < SAME_FIGURE;
+            is_near && known.bound == Some(bound) && values.has_structure_of(&known.at)
+        };
         let ratios = self.ratios.borrow();
         let of_bound = || ratios.get(&(number, bound)).filter(|_| is_clear).copied();
         Some(formula * of_it().find(is_same).map(|known| known.ratio).or_else(of_bound)?.exp())
@@ -180,7 +199,7 @@ impl Memo {
         let of = |by: By| figures.get(&(by, number, values.hash)).copied();
         let (Some(formula), Some(simulated)) = (of(By::Formula), of(By::Simulation)) else { return };
         let ratio = (simulated / formula).ln();
-        let at = values.named.iter().map(|(key, value)| ((*key).to_owned(), *value)).collect();
+        let at = values.named.iter().map(|valued| (valued.key.to_owned(), valued.value)).collect();
         let bound = self.bounds.borrow().get(&(number, values.hash)).copied();
         let of_bound = bound.map(|(bound, _)| bound);
         self.compared.borrow_mut().entry(number).or_default().push(Compared { at, formula, bound: of_bound, ratio });
@@ -193,6 +212,10 @@ impl Memo {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn values(key: &str, value: f64) -> Values<'_> {
+        Values::of(vec![Valued { key, value, is_continuous: key.ends_with("_ns") }])
+    }
 
     /// A memo with a formula of 100 at `at`, where the simulation gives 110, and a formula of 200 at `other`.
     fn memo(at: &Values<'_>, other: &Values<'_>) -> Memo {
@@ -210,21 +233,21 @@ mod tests {
 
     #[test]
     fn a_known_figure_is_not_asked_for_again_and_a_prediction_is_counted_once() {
-        let values = Values::of(vec![("dma.tags", 8.0)]);
-        let memo = memo(&values, &Values::of(vec![("dma.tags", 9.0)]));
-        assert_eq!(memo.figure(By::Formula, 0, &values, || Err("asked".to_owned())), Ok(Some(100.0)));
+        let at = values("dma.tags", 8.0);
+        let memo = memo(&at, &values("dma.tags", 9.0));
+        assert_eq!(memo.figure(By::Formula, 0, &at, || Err("asked".to_owned())), Ok(Some(100.0)));
         assert_eq!(memo.predictions(), 2, "the simulation is none");
     }
 
     #[test]
     fn a_comparison_holds_up_to_a_distance_and_for_the_same_keys() {
-        let at = Values::of(vec![("dma.beat_ns", 1.0)]);
+        let at = values("dma.beat_ns", 1.0);
         for (key, value, is_known) in [
             ("dma.beat_ns", (NEAR - 1e-9).exp(), true),
             ("dma.beat_ns", (NEAR + 1e-9).exp(), false),
             ("dma.read_ns", 1.0, false),
         ] {
-            let other = Values::of(vec![(key, value)]);
+            let other = values(key, value);
             let memo = memo(&at, &other);
             assert_eq!(memo.like_simulated(0, &other, NEAR), None, "not compared yet");
             memo.compare(0, &at);
@@ -234,9 +257,9 @@ mod tests {
     }
 
     #[test]
-    fn a_comparison_holds_where_the_formula_has_the_same_figure_and_bound() {
-        let (at, other) = (Values::of(vec![("dma.tags", 10.0)]), Values::of(vec![("dma.tags", 100.0)]));
-        let known = |figure: f64, bound_here: Bound| {
+    fn a_comparison_holds_where_the_formula_has_the_same_figure_bound_and_counts() {
+        let known = |key: &str, figure: f64, bound_here: Bound| {
+            let (at, other) = (values(key, 10.0), values(key, 100.0));
             let memo = Memo::default();
             for (by, values, figure) in
                 [(By::Formula, &at, 100.0), (By::Simulation, &at, 110.0), (By::Formula, &other, figure)]
@@ -249,14 +272,15 @@ mod tests {
             memo.like_simulated(0, &other, NEAR).map(|known| known / figure)
         };
         let same = 100.0 * (SAME_FIGURE * (1.0 - 1e-9)).exp();
-        assert!(known(same, Bound::Link).is_some_and(|ratio| (ratio - 1.1).abs() < 1e-12));
-        assert_eq!(known(same, Bound::Engine), None);
-        assert_eq!(known(100.0 * (SAME_FIGURE * (1.0 + 1e-9)).exp(), Bound::Link), None);
+        assert!(known("memory.read_ns", same, Bound::Link).is_some_and(|ratio| (ratio - 1.1).abs() < 1e-12));
+        assert_eq!(known("dma.tags", same, Bound::Link), None);
+        assert_eq!(known("memory.read_ns", same, Bound::Engine), None);
+        assert_eq!(known("memory.read_ns", 100.0 * (SAME_FIGURE * (1.0 + 1e-9)).exp(), Bound::Link), None);
     }
 
     #[test]
     fn a_comparison_holds_everywhere_for_a_bound_that_clearly_leads() {
-        let (at, other) = (Values::of(vec![("dma.beat_ns", 1.0)]), Values::of(vec![("dma.beat_ns", 9.0)]));
+        let (at, other) = (values("dma.beat_ns", 1.0), values("dma.beat_ns", 9.0));
         let known = |bound_here: Bound, lead: f64| {
             let memo = memo(&at, &other);
             memo.judge(0, &at, &prediction(Bound::Link, CLEAR));

@@ -35,15 +35,16 @@ pub(crate) fn settled(mut problem: FitData, start: Option<&[f64]>, assume_rest: 
     while problem.is_about_transfers() {
         let values: Vec<f64> = fit.found.iter().map(|found| found.value).collect();
         let open = to_fix(&problem, &fit, assume_rest);
-        let fixed = without_effect(&problem, &fit, &values, &open, most);
-        if let Some((keys, rest, values)) = fixed {
-            for key in &keys {
-                conditional.extend(determined_with(&fit, key));
+        if let Some((keys, rest, values)) = without_effect(&problem, &fit, &values, &open, most) {
+            let fit_of_rest = calibrate(&rest, Some(&values))?;
+            if mean_error(&fit_of_rest) <= most {
+                for key in &keys {
+                    conditional.extend(determined_with(&fit, key));
+                }
+                (problem, fit) = (rest, fit_of_rest);
+                at_default.extend(keys);
+                continue;
             }
-            fit = calibrate(&rest, Some(&values))?;
-            problem = rest;
-            at_default.extend(keys);
-            continue;
         }
         let without = |(key, value): &(String, Option<f64>)| {
             let (rest, place) = problem.without_free(key, *value).map_err(FillError::Simulation)?;

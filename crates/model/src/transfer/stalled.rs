@@ -45,9 +45,6 @@ pub(super) const NEGLIGIBLE: f64 = 0.01;
 /// Relative difference of two times that are the same: half of what [`Largest::at_least`] takes for rounding.
 const SAME: f64 = 5e-4;
 
-/// Fewest pages of a transfer of which the first, with one pause fewer, is taken for one like the others.
-const MANY_PAGES: u64 = 256;
-
 impl Way<'_> {
     /// Time of `times` repetitions of the requests of `sum`, those of all `transfers`, until the tag of the last one is free, if
     /// the engine stalls for more than a negligible part of `largest`, or tags are held for different times. `None` if other
@@ -67,6 +64,10 @@ impl Way<'_> {
             return None;
         }
         let all = (sum.requests as f64 * times).round() as u64;
+        // The first page of a transfer has one pause fewer than the others.
+        let pause = self.platform.dma_read.as_ref().map_or(Ticks::ZERO, |way| way.segment_ns.value);
+        let pauses_ns = transfers as f64 * pause.as_ns();
+        let is_in_pages = self.consists_of_pages() && pauses_ns <= SAME * largest.ns;
         let enough_ns = largest.ns * (1.0 + SAME) - self.beyond(sum).as_ns();
         let latencies_ns = times * sum.latencies.as_ns();
         let tags = self.most_under_way() as u64;
@@ -75,10 +76,10 @@ impl Way<'_> {
         // A whole period is in the second half, wherever it begins.
         let of_transfer = self.count_and_last(0)?.0 + 1;
         let of_periods = self.period().map_or(FEWEST_AT_RANDOM, |period| period.saturating_mul(4 * of_transfer));
-        let of_periods = if of_periods <= MOST_PIECES && !self.consists_of_pages() { of_periods } else { 0 };
+        let of_periods = if of_periods <= MOST_PIECES && !is_in_pages { of_periods } else { 0 };
         let enough = FEWEST.max(of_periods).max(ROUNDS * tags).max(STALLS * of_descriptor);
         let followed = all.min(MOST_PIECES).min(enough);
-        let mut requests = Requests::new(self, followed);
+        let mut requests = Requests::new(self, followed, is_in_pages);
         requests.know_period()?;
         if let Some(ns) = requests.if_alike(all) {
             return Some(ns);
@@ -87,13 +88,11 @@ impl Way<'_> {
         if is_enough { None } else { requests.time(all, latencies_ns) }
     }
 
-    /// Whether these transfers consist of whole pages with the same requests, in any order: these repeat sooner than transfers.
+    /// Whether these transfers consist of whole pages with the same requests, in any order, but for a pause that the first page
+    /// does not have: pages repeat sooner than transfers.
     pub(super) fn consists_of_pages(&self) -> bool {
         let Transfer { bytes, window, .. } = *self.transfer;
         let places = [bytes, window.step(bytes), self.base.wrapping_add(window.offset)];
-        // The first page of a transfer has one pause fewer than the others.
-        let has_pauses = self.platform.dma_read.as_ref().is_some_and(|way| way.segment_ns.value > Ticks::ZERO);
-        let fewest = if has_pauses { MANY_PAGES } else { 2 };
-        bytes >= fewest * PAGE && places.iter().all(|place| place.is_multiple_of(PAGE)) && self.pages_are_alike()
+        bytes > PAGE && places.iter().all(|place| place.is_multiple_of(PAGE)) && self.pages_are_alike()
     }
 }
