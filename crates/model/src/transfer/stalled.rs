@@ -68,7 +68,8 @@ impl Way<'_> {
         let pause = self.platform.dma_read.as_ref().map_or(Ticks::ZERO, |way| way.segment_ns.value);
         let pauses_ns = transfers as f64 * pause.as_ns();
         let is_in_pages = self.consists_of_pages() && pauses_ns <= SAME * largest.ns;
-        let enough_ns = largest.ns * (1.0 + SAME) - self.beyond(sum).as_ns();
+        // What follows the tags is apart, so that the choice does not depend on where a latency is.
+        let enough_ns = (largest.ns - self.beyond(sum).as_ns()) * (1.0 + SAME);
         let latencies_ns = times * sum.latencies.as_ns();
         let tags = self.most_under_way() as u64;
         let described = u64::from(self.dma.descriptor_bytes.value).min(self.transfer.bytes);
