@@ -4,7 +4,7 @@ use super::alike::AlikeRequest;
 use super::kept::Kept;
 use super::pipeline::{Fixed, Places, Stages};
 use super::sum::Sum;
-use super::way::{PAGE, Way};
+use super::way::Way;
 use lanemark_machine::Transfer;
 use lanemark_units::Ticks;
 use lanemark_wire::Chunk;
@@ -87,8 +87,6 @@ pub(super) struct Requests<'w, 'a> {
     way: &'w Way<'a>,
     fixed: Fixed,
     stages: Stages,
-    /// Whether each page counts as a transfer, with the requests of the second page of the first transfer.
-    is_in_pages: bool,
     /// The next transfer.
     next: u64,
     done: u64,
@@ -106,8 +104,8 @@ pub(super) struct Requests<'w, 'a> {
 }
 
 impl<'w, 'a> Requests<'w, 'a> {
-    /// The first `followed` requests of `way`; `is_in_pages`: of pages instead of transfers.
-    pub(super) fn new(way: &'w Way<'a>, followed: u64, is_in_pages: bool) -> Requests<'w, 'a> {
+    /// The first `followed` requests of `way`.
+    pub(super) fn new(way: &'w Way<'a>, followed: u64) -> Requests<'w, 'a> {
         let tags = way.most_under_way() as u64;
         let fixed = Fixed::of(way);
         let stages = Stages::new(way.dma.send_buffers.value.into(), tags);
@@ -117,7 +115,6 @@ impl<'w, 'a> Requests<'w, 'a> {
             way,
             fixed,
             stages,
-            is_in_pages,
             next: 0,
             done: 0,
             latencies: Ticks::ZERO,
@@ -132,9 +129,6 @@ impl<'w, 'a> Requests<'w, 'a> {
 
     /// Number of transfers after which the requests repeat, also beyond the end of the window.
     fn repetition(&self) -> Option<u64> {
-        if self.is_in_pages {
-            return Some(1);
-        }
         let Transfer { bytes, window, .. } = *self.way.transfer;
         self.way.period().filter(|period| window.places(bytes).is_multiple_of(*period))
     }
@@ -143,7 +137,7 @@ impl<'w, 'a> Requests<'w, 'a> {
     pub(super) fn know_period(&mut self) -> Option<()> {
         let Some(period) = self.repetition() else { return Some(()) };
         let (of_one, _) = self.way.count_and_last(0)?;
-        if self.is_in_pages || period.saturating_mul(of_one) <= self.lines.followed {
+        if period.saturating_mul(of_one) <= self.lines.followed {
             self.known = (0..period).map(|nth| self.of_transfer(nth, self.lines.followed)).collect::<Option<_>>()?;
         }
         Some(())
@@ -275,10 +269,9 @@ impl<'w, 'a> Requests<'w, 'a> {
         if periods.points.len() >= ENOUGH { periods.at(latencies_ns) } else { descriptors.at(latencies_ns) }
     }
 
-    /// The first requests of transfer number `nth`, at most `most`; those of its second page, if each page counts as one.
+    /// The first requests of transfer number `nth`, at most `most`.
     fn of_transfer(&mut self, nth: u64, most: u64) -> Option<Vec<Request>> {
         let (start, bytes) = self.way.range(nth)?;
-        let part = if self.is_in_pages { (start + PAGE, PAGE) } else { (start, bytes) };
         let mut request = |chunk: Chunk| {
             let offset = chunk.address - start;
             let alike = self.way.alike_request(nth, chunk, offset);
@@ -297,7 +290,7 @@ impl<'w, 'a> Requests<'w, 'a> {
             };
             Some(Request { sum, is_described: self.way.is_described(chunk, offset) })
         };
-        self.way.split(part.0, part.1).take(most as usize).map(&mut request).collect()
+        self.way.split(start, bytes).take(most as usize).map(&mut request).collect()
     }
 
     /// Skips whole repetitions of the requests since `then`, up to `all` requests.
@@ -316,44 +309,6 @@ mod tests {
     use super::*;
     use lanemark_machine::{Partner, Pattern, Verb, Window};
     use lanemark_platform::{Origin, Platform};
-
-    #[test]
-    fn pages_take_as_long_as_the_transfers_that_consist_of_them_but_for_a_pause_each() {
-        let given = || Origin::Given("a test".to_owned());
-        let card = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
-        let numbers = [("dma.tags", 96.0), ("dma.descriptor_ns", 70.0), ("dma_read.segment_bytes", 1024.0)];
-        let card = numbers.into_iter().fold(card, |card, (key, value)| card.with(key, value, given()).unwrap());
-        let pausing = card.with("dma_read.segment_ns", 5.0, given()).unwrap();
-        let mut in_pages = 0;
-        for (bytes, offset, stride) in [
-            (8192, 0, 0),
-            (8192, 4096, 12_288),
-            (1 << 20, 0, 0),
-            (8192, 64, 0),
-            (8192, 0, 8256),
-            (6144, 0, 8192),
-            (4096, 0, 0),
-        ] {
-            for card in [&card, &pausing] {
-                let window = Window { offset, len: 1 << 22, pattern: Pattern::Strided(stride) };
-                let (verb, partner) = (Verb::Load, Partner::Host);
-                let transfer = Transfer { card: 0, verb, partner, bytes, count: 1, window, outstanding: None };
-                let way = Way::of(card, &transfer).unwrap();
-                if !way.consists_of_pages() {
-                    continue;
-                }
-                let mut requests = Requests::new(&way, 20_000, true);
-                requests.compare_from = u64::MAX;
-                let of_pages = requests.time(20_000, 1e9).unwrap();
-                let transfers = 20_000_u64.div_ceil(way.count_and_last(0).unwrap().0) as f64;
-                let pauses = transfers * card.dma_read.as_ref().map_or(0.0, |way| way.segment_ns.value.as_ns());
-                let more = of_pages - one_by_one(&way);
-                assert!((0.0..=pauses).contains(&more), "{more} ns more, {transfer:?}");
-                in_pages += 1;
-            }
-        }
-        assert_eq!(in_pages, 6, "more than one whole page, at whole pages");
-    }
 
     /// Cards whose limit is the engine, the link or the tags, each with back-to-back reads of these sizes.
     fn cards_and_reads(sizes: &[u64], look: &mut dyn FnMut(&Platform, &Transfer)) {
@@ -390,7 +345,7 @@ mod tests {
 
     /// Time of 20 000 requests, one by one.
     fn one_by_one(way: &Way<'_>) -> f64 {
-        let mut requests = Requests::new(way, 20_000, false);
+        let mut requests = Requests::new(way, 20_000);
         requests.compare_from = u64::MAX;
         requests.time(20_000, 1e9).unwrap()
     }
@@ -400,7 +355,7 @@ mod tests {
         let (mut bounded, mut longer) = (0, 0);
         cards_and_reads(&[64, 200, 1536, 4096], &mut |card, transfer| {
             let way = Way::of(card, transfer).unwrap();
-            let mut requests = Requests::new(&way, 20_000, false);
+            let mut requests = Requests::new(&way, 20_000);
             requests.know_period().unwrap();
             let time = one_by_one(&way);
             let on_link = 20_000.0 * requests.sums.iter().map(|sum| sum.link).max().unwrap().as_ns();
@@ -424,7 +379,7 @@ mod tests {
         let mut alike = 0;
         cards_and_reads(&[4, 64, 128, 256], &mut |card, transfer| {
             let way = Way::of(card, transfer).unwrap();
-            let mut requests = Requests::new(&way, 20_000, false);
+            let mut requests = Requests::new(&way, 20_000);
             requests.know_period().unwrap();
             let Some(found) = requests.if_alike(20_000) else { return };
             let expected = one_by_one(&way);
@@ -454,11 +409,11 @@ mod tests {
                     let (verb, partner) = (Verb::Load, Partner::Host);
                     let transfer = Transfer { card: 0, verb, partner, bytes, count: 1, window, outstanding: None };
                     let way = Way::of(&card, &transfer).unwrap();
-                    let mut one_by_one = Requests::new(&way, 20_000, false);
+                    let mut one_by_one = Requests::new(&way, 20_000);
                     one_by_one.compare_from = u64::MAX;
                     let expected = one_by_one.time(20_000, 1e9).unwrap();
                     let time = |all| {
-                        let mut requests = Requests::new(&way, 2000, false);
+                        let mut requests = Requests::new(&way, 2000);
                         (requests.time(all, 1e9).unwrap(), requests.compare_from == u64::MAX)
                     };
                     let (taken, repeats) = time(20_000);

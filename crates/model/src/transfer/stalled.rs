@@ -18,15 +18,14 @@
 //! time of the second half of the requests that were followed.
 //!
 //! Requests are not followed if they are all alike, because a formula gives their time, or if an upper bound of it shows that
-//! another term is at least as large ([`Requests::if_alike`], [`Requests::at_most`]). Whole pages are followed instead of transfers that
-//! consist of them, because they repeat sooner.
+//! another term is at least as large ([`Requests::if_alike`], [`Requests::at_most`]).
 
 use super::followed::Requests;
 use super::sum::Sum;
-use super::way::{MOST_PIECES, PAGE, Way};
+use super::way::{MOST_PIECES, Way};
 use crate::bound::Bound;
 use crate::bounds::Largest;
-use lanemark_machine::{Partner, Transfer, Verb};
+use lanemark_machine::{Partner, Verb};
 use lanemark_units::Ticks;
 
 /// Requests that are followed at least, unless a repetition is found before.
@@ -42,8 +41,9 @@ const STALLS: u64 = 32;
 /// Share of the time that stalls must have to be followed.
 pub(super) const NEGLIGIBLE: f64 = 0.01;
 
-/// Relative difference of two times that are the same: half of what [`Largest::at_least`] takes for rounding.
-const SAME: f64 = 5e-4;
+/// Relative difference of two times that are the same: a tenth of what [`Largest::at_least`] takes for rounding. A search of
+/// `fit` is stopped by larger steps.
+const SAME: f64 = 1e-4;
 
 impl Way<'_> {
     /// Time of `times` repetitions of the requests of `sum`, those of all `transfers`, until the tag of the last one is free, if
@@ -64,10 +64,6 @@ impl Way<'_> {
             return None;
         }
         let all = (sum.requests as f64 * times).round() as u64;
-        // The first page of a transfer has one pause fewer than the others.
-        let pause = self.platform.dma_read.as_ref().map_or(Ticks::ZERO, |way| way.segment_ns.value);
-        let pauses_ns = transfers as f64 * pause.as_ns();
-        let is_in_pages = self.consists_of_pages() && pauses_ns <= SAME * largest.ns;
         // What follows the tags is apart, so that the choice does not depend on where a latency is.
         let enough_ns = (largest.ns - self.beyond(sum).as_ns()) * (1.0 + SAME);
         let latencies_ns = times * sum.latencies.as_ns();
@@ -77,23 +73,15 @@ impl Way<'_> {
         // A whole period is in the second half, wherever it begins.
         let of_transfer = self.count_and_last(0)?.0 + 1;
         let of_periods = self.period().map_or(FEWEST_AT_RANDOM, |period| period.saturating_mul(4 * of_transfer));
-        let of_periods = if of_periods <= MOST_PIECES && !is_in_pages { of_periods } else { 0 };
+        let of_periods = if of_periods <= MOST_PIECES { of_periods } else { 0 };
         let enough = FEWEST.max(of_periods).max(ROUNDS * tags).max(STALLS * of_descriptor);
         let followed = all.min(MOST_PIECES).min(enough);
-        let mut requests = Requests::new(self, followed, is_in_pages);
+        let mut requests = Requests::new(self, followed);
         requests.know_period()?;
         if let Some(ns) = requests.if_alike(all) {
             return Some(ns);
         }
         let is_enough = requests.at_most(all).is_some_and(|ns| ns <= enough_ns);
         if is_enough { None } else { requests.time(all, latencies_ns) }
-    }
-
-    /// Whether these transfers consist of whole pages with the same requests, in any order, but for a pause that the first page
-    /// does not have: pages repeat sooner than transfers.
-    pub(super) fn consists_of_pages(&self) -> bool {
-        let Transfer { bytes, window, .. } = *self.transfer;
-        let places = [bytes, window.step(bytes), self.base.wrapping_add(window.offset)];
-        bytes > PAGE && places.iter().all(|place| place.is_multiple_of(PAGE)) && self.pages_are_alike()
     }
 }
