@@ -21,7 +21,7 @@ pub(crate) enum By {
 pub(crate) struct Valued<'a> {
     pub(crate) key: &'a str,
     pub(crate) value: f64,
-    /// Whether it is one of many: neither a count nor part of a structure.
+    /// Whether it may have any value in its range: it is neither a count nor part of a structure.
     pub(crate) is_continuous: bool,
 }
 

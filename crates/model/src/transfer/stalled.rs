@@ -41,8 +41,7 @@ const STALLS: u64 = 32;
 /// Share of the time that stalls must have to be followed.
 pub(super) const NEGLIGIBLE: f64 = 0.01;
 
-/// Relative difference of two times that are the same: a tenth of what [`Largest::at_least`] takes for rounding. A search of
-/// `fit` is stopped by larger steps.
+/// Relative difference of two times that are the same: a tenth of what [`Largest::at_least`] takes for rounding.
 const SAME: f64 = 1e-4;
 
 impl Way<'_> {
