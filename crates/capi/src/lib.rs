@@ -25,11 +25,10 @@ use lanemark_machine::Width;
 use lanemark_units::MemoryType;
 pub use message::lanemark_message;
 use message::{Failure, failed, guarded};
-use pointers::{argument, null, set_null, text};
+use pointers::{argument, null, set_null, slice_of, slice_of_mut, text};
 pub use status::lanemark_status;
 use std::ffi::{c_char, c_void};
 use std::path::Path;
-use std::slice;
 use std::time::Duration;
 
 /// Memory type for `lanemark_map`: uncached, through `resourceN`.
@@ -210,12 +209,8 @@ pub unsafe extern "C" fn lanemark_copy_from(
     guarded(|| {
         // SAFETY: guaranteed by the caller.
         let mapping = unsafe { mapping.as_ref() }.ok_or(null("mapping"))?;
-        // SAFETY: guaranteed by the caller; with length 0 nothing is written.
-        let bytes = match len {
-            0 => &mut [][..],
-            _ if bytes.is_null() => return Err(null("bytes")),
-            _ => unsafe { slice::from_raw_parts_mut(bytes.cast::<u8>(), len) },
-        };
+        // SAFETY: guaranteed by the caller.
+        let bytes = unsafe { slice_of_mut(bytes.cast::<u8>(), len, "bytes") }?;
         Ok(mapping.0.copy_from(offset, bytes)?)
     })
 }
@@ -302,17 +297,6 @@ unsafe fn attach(
 unsafe fn mapped<'a>(mapping: *mut lanemark_mapping) -> Result<&'a mut BarMapping, Failure> {
     // SAFETY: guaranteed by the caller.
     unsafe { mapping.as_mut() }.map(|mapping| &mut mapping.0).ok_or(null("mapping"))
-}
-
-/// # Safety
-/// `start` must be null or hold `count` values that do not change meanwhile.
-unsafe fn slice_of<'a, T>(start: *const T, count: usize, what: &str) -> Result<&'a [T], Failure> {
-    match count {
-        0 => Ok(&[]),
-        _ if start.is_null() => Err(null(what)),
-        // SAFETY: guaranteed by the caller.
-        _ => Ok(unsafe { slice::from_raw_parts(start, count) }),
-    }
 }
 
 fn width_of(bytes: u32) -> Result<Width, Failure> {

@@ -48,7 +48,7 @@ impl From<&CardError> for lanemark_status {
             | CardError::Unassigned { .. }
             | CardError::BeyondBar { .. }
             | CardError::Overlap { .. } => lanemark_status::BadRange,
-            CardError::DriverBound { .. } => lanemark_status::DriverBound,
+            CardError::DriverBound { .. } | CardError::InUse { .. } => lanemark_status::DriverBound,
             CardError::DecodingOff { .. } | CardError::Asleep { .. } => lanemark_status::NotReady,
             CardError::NoResourceFile { .. }
             | CardError::Permission { .. }
@@ -63,6 +63,7 @@ impl From<&CardError> for lanemark_status {
             CardError::NotAllowed { .. } | CardError::Unsupported { .. } => lanemark_status::NotAllowed,
             CardError::Gone { .. }
             | CardError::Unbound { .. }
+            | CardError::Changed { .. }
             | CardError::BusError { .. }
             | CardError::AllOnes { .. } => lanemark_status::Gone,
             CardError::NotUnderstood { .. } | CardError::Os { .. } => lanemark_status::System,

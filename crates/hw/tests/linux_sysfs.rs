@@ -487,3 +487,49 @@ fn repeated_stores_to_one_address_are_read_back_from_there() {
     let samples = run(&mut machine, &Plan::new(Step::Stream(one), 5));
     assert_eq!(samples.confirmed, Some(Confirmed { claimed_bytes: 2, confirmed_bytes: 2 }));
 }
+
+#[test]
+fn a_card_that_was_replaced_or_bound_to_a_driver_is_not_accessed_again() {
+    let plan = stream(Verb::Load, Access::Plain(Width::B8), span(2, 0, 64, MemoryType::Uc));
+    let spoiled: [(fn(&FakeCard), &str); 2] = [
+        (
+            |card| card.write("device", "0x1111\n"),
+            "was 1af4:1110 with no driver when it was opened and is 1af4:1111 with no driver now",
+        ),
+        (|card| card.bind("nvme"), "and is 1af4:1110 with driver 'nvme' now"),
+    ];
+    for (spoil, words) in spoiled {
+        let card = FakeCard::new();
+        let mut machine = open(&card, &["2:0..4KiB"]);
+        let attached = library(&card, &["2:0..4KiB"]);
+        run(&mut machine, &plan);
+        drop(attached.map(0, MemoryType::Uc).unwrap());
+        spoil(&card);
+        let error = machine.run(&plan, &mut Samples::wanted(3)).unwrap_err().to_string();
+        says(&error, &[ADDRESS, words, "open it again"]);
+        says(&attached.map(0, MemoryType::Uc).unwrap_err().to_string(), &[ADDRESS, words]);
+    }
+}
+
+#[test]
+fn a_card_of_another_process_is_refused_until_that_ends() {
+    let card = FakeCard::new();
+    // Another open file has a lock of its own, as in another process.
+    let other = fs::File::open(card.path("config")).unwrap();
+    rustix::fs::flock(&other, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let refused = not_opened(&card, &["2:0..4KiB"]);
+    says(&refused, &[ADDRESS, "another process", "fuser"]);
+    let system = System::at(card.root());
+    let library = || Card::attach_in(&system, ADDRESS.parse().unwrap(), &ranges(&["2:0..4KiB"]), Consent::default());
+    assert!(matches!(library(), Err(CardError::InUse { .. })));
+    drop(other);
+    // Both ways of one process share the lock, and a mapping keeps it.
+    let (machine, attached) = (open(&card, &["2:0..4KiB"]), library().unwrap());
+    let memory = attached.map(0, MemoryType::Uc).unwrap();
+    drop((machine, attached));
+    let again = fs::File::open(card.path("config")).unwrap();
+    let lock = || rustix::fs::flock(&again, rustix::fs::FlockOperation::NonBlockingLockExclusive);
+    assert_eq!(lock(), Err(rustix::io::Errno::WOULDBLOCK));
+    drop(memory);
+    lock().unwrap();
+}

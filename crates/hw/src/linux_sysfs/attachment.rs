@@ -65,6 +65,12 @@ impl Attachment {
         Ok(Attachment { device, places, driver, was_enabled })
     }
 
+    /// A device with its driver, whose BARs are not accessed.
+    #[must_use]
+    pub const fn of(device: Device, driver: Option<String>) -> Attachment {
+        Attachment { device, places: Vec::new(), driver, was_enabled: false }
+    }
+
     /// Attaches to a device whose BARs are not accessed; `None` unless it is bound to `driver`.
     ///
     /// # Errors
@@ -72,7 +78,7 @@ impl Attachment {
     pub fn without_ranges(system: &System, address: Address, driver: &str) -> Result<Option<Attachment>, CardError> {
         let device = Device::find(system, address)?;
         let bound = device.driver()?.filter(|bound| bound == driver);
-        Ok(bound.map(|bound| Attachment { device, places: Vec::new(), driver: Some(bound), was_enabled: false }))
+        Ok(bound.map(|bound| Attachment::of(device, Some(bound))))
     }
 
     /// Attaches without accessing the device; also returns the errors that [`new`](Attachment::new) would return.

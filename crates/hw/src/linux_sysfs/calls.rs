@@ -34,7 +34,7 @@ impl CardMachine {
         let (start, user) = self.prepare(ask)?;
         let card = |error| self.error(error);
         let (device, place) = (&self.allowance.attachment.device, &self.allowance.attachment.places[place]);
-        device.check_present().map_err(card)?;
+        self.opened.check(device).map_err(card)?;
         let (name, memory_type) = (self.allowance.facts.name.clone(), ask.span.memory_type);
         let unsupported = || Unsupported {
             what: format!("a driver call as {memory_type}"),
@@ -62,7 +62,7 @@ impl CardMachine {
             };
             run.take(samples, "mapping memory for DMA", || {}, timed)?;
             samples.confirmed = None;
-            device.check_present().map_err(card)?;
+            self.opened.check(device).map_err(card)?;
             samples.spent = self.timer.ticks(stamp_before().saturating_sub(begun));
             return Ok(());
         }
@@ -98,7 +98,7 @@ impl CardMachine {
             })?;
             samples.confirmed = Some(Confirmed { claimed_bytes: ask.len as u64, confirmed_bytes: equal });
         }
-        device.check_present().map_err(card)?;
+        self.opened.check(device).map_err(card)?;
         samples.spent = self.timer.ticks(stamp_before().saturating_sub(begun));
         Ok(())
     }

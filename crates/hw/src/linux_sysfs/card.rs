@@ -6,6 +6,7 @@ use super::access::{self, widest};
 use super::attachment::{Attachment, Consent, Place};
 use super::bar_files::Resources;
 use super::effective::MappedType;
+use super::opened::Opened;
 use super::window::Window;
 use super::{Address, CardError, Kind, Range, System};
 use crate::destination::Destination;
@@ -40,13 +41,14 @@ pub struct Card {
     attachment: Attachment,
     /// Reference count of the mappings.
     mappings: Arc<()>,
+    opened: Opened,
 }
 
 impl Card {
     /// Attaches to the device at `address`, of which `ranges` may be accessed. Nothing is mapped yet.
     ///
     /// # Errors
-    /// [`CardError`]: the device is missing, asleep, bound to a driver or not decoding memory, or a range is not within
+    /// [`CardError`]: the device is missing, asleep, used by another process, bound to a driver or not decoding memory, or a range is not within
     /// one of its memory BARs.
     pub fn attach(address: Address, ranges: &[Range], consent: Consent) -> Result<Card, CardError> {
         Card::attach_in(&System::this(), address, ranges, consent)
@@ -55,7 +57,9 @@ impl Card {
     /// Like [`attach`](Card::attach), in another system root.
     #[doc(hidden)]
     pub fn attach_in(system: &System, address: Address, ranges: &[Range], consent: Consent) -> Result<Card, CardError> {
-        Ok(Card { attachment: Attachment::new(system, address, ranges, consent)?, mappings: Arc::default() })
+        let attachment = Attachment::new(system, address, ranges, consent)?;
+        let opened = Opened::new(&attachment.device)?;
+        Ok(Card { attachment, mappings: Arc::default(), opened })
     }
 
     /// Device and ranges.
@@ -69,7 +73,7 @@ impl Card {
     /// A BAR has one memory type at a time: the kernel would silently give a second mapping the type of the first.
     ///
     /// # Errors
-    /// [`CardError::HeldOtherwise`], errors of opening and mapping, [`CardError::OtherType`] if the mapping has another
+    /// [`CardError::Changed`], [`CardError::HeldOtherwise`], errors of opening and mapping, [`CardError::OtherType`] if the mapping has another
     /// type, and [`CardError::Unsupported`] for an invalid index, or for registers with a type other than UC.
     pub fn map(&self, range: usize, memory_type: MemoryType) -> Result<BarMapping, CardError> {
         let Attachment { device, places, .. } = &self.attachment;
@@ -84,10 +88,12 @@ impl Card {
                 place.range, place.kind
             )));
         }
+        self.opened.check(device)?;
         Ok(BarMapping {
             window: Window::open(device, &Resources, place, memory_type)?,
             copies: None,
             _count: Arc::clone(&self.mappings),
+            _opened: self.opened.clone(),
         })
     }
 
@@ -108,6 +114,7 @@ pub struct BarMapping {
     /// Copy routines by length, after calibration on this mapping.
     copies: Option<CopyTable>,
     _count: Arc<()>,
+    _opened: Opened,
 }
 
 impl BarMapping {

@@ -2,7 +2,7 @@
 
 use super::bar::{self, Bar};
 use super::system::{System, text};
-use super::{Address, CardError};
+use super::{Address, CardError, Identity};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -67,6 +67,17 @@ impl Device {
     pub fn id(&self) -> Result<String, CardError> {
         let part = |name| Ok(self.text(name)?.trim().trim_start_matches("0x").to_owned());
         Ok(format!("{}:{}", part("vendor")?, part("device")?))
+    }
+
+    /// Identity of the device.
+    ///
+    /// # Errors
+    /// [`CardError`] if it cannot be read.
+    pub fn identity(&self) -> Result<Identity, CardError> {
+        Identity::read(&self.folder).map_err(|(path, source)| match source.kind() {
+            io::ErrorKind::NotFound => self.gone(format!("{} has vanished", path.display())),
+            _ => self.os("reading", path, source),
+        })
     }
 
     /// BARs with a nonzero length.

@@ -206,6 +206,26 @@ pub enum CardError {
         /// Observation that shows it.
         seen: String,
     },
+    /// The slot has another device, or the device another driver.
+    #[error(
+        "{device} was {was} when it was opened and is {is} now: it was replaced or its driver was changed; open it again"
+    )]
+    Changed {
+        /// Device.
+        device: Address,
+        /// Identity and driver at opening.
+        was: String,
+        /// Identity and driver now.
+        is: String,
+    },
+    /// Another process accesses the BARs of the device.
+    #[error("{device} is opened by another process: wait until it ends, or end it; 'fuser -v {}' lists it", path.display())]
+    InUse {
+        /// Device.
+        device: Address,
+        /// File that the other process has locked.
+        path: PathBuf,
+    },
     /// Another program has taken the device from our module during the run.
     #[error(
         "{device} was unbound from its driver during the run: {} has vanished; bind it with: lanemark bind {device} --to lanemark",

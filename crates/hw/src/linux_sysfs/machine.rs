@@ -6,6 +6,7 @@ use super::allowance::Allowance;
 use super::attachment::Attachment;
 use super::bar_files::{BarFiles, Resources};
 use super::effective::Mapping;
+use super::opened::Opened;
 use super::window::Window;
 use super::{CardError, Kind};
 use crate::x86::buffer::Buffer;
@@ -56,6 +57,7 @@ pub struct CardMachine {
     pub(super) interrupted: Arc<AtomicBool>,
     /// Number of runs so far.
     pub(super) runs: u64,
+    pub(super) opened: Opened,
 }
 
 impl CardMachine {
@@ -76,6 +78,7 @@ impl CardMachine {
         is_emulated: bool,
     ) -> Result<CardMachine, CardError> {
         let device = attachment.device.clone();
+        let opened = Opened::new(&device)?;
         let cpus =
             allowed_cpus().map_err(|error| device.os("querying", "the CPU affinity mask".into(), error.into()))?;
         let mut allowance = Allowance::new(Arc::clone(files), attachment, cpus.len(), |place, memory_type| {
@@ -106,6 +109,7 @@ impl CardMachine {
             lines: pattern::lines(),
             interrupted: Arc::default(),
             runs: 0,
+            opened,
         })
     }
 
@@ -255,7 +259,7 @@ impl Machine for CardMachine {
         let (source_start, other) = self.prepare(&ask)?;
         let card = |error| self.error(error);
         let Attachment { device, places, .. } = self.attachment();
-        device.check_present().map_err(card)?;
+        self.opened.check(device).map_err(card)?;
         let window =
             Window::open(device, &*self.allowance.files, &places[place], ask.span.memory_type).map_err(card)?;
         let at = window.at(ask.span.at.offset, ask.span.len).map_err(card)?;
@@ -318,7 +322,7 @@ impl Machine for CardMachine {
         }
         samples.confirmed = self.confirmed(&window, &ask, source_start, &left, plan.timeout)?;
         window.check().map_err(card)?;
-        device.check_present().map_err(card)?;
+        self.opened.check(device).map_err(card)?;
         samples.spent = timer.ticks(stamp_before().saturating_sub(begun));
         Ok(())
     }

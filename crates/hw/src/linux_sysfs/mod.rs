@@ -14,6 +14,7 @@
 //! | `address`, `range`, `bar` | device addresses, named ranges, BARs |
 //! | `bar_files` | files through which BARs are mapped: those of sysfs, or that of VFIO or our module |
 //! | `device`, `system` | sysfs files of a device, and their location |
+//! | `identity`, `opened` | what tells a device from another one; lock against other processes, and check before each run |
 //! | `state` | links and error counters before and after a run |
 //! | `effective` | effective memory type of a mapping |
 //! | `window`, `access` | a mapped range, and single loads and stores in it |
@@ -39,8 +40,11 @@ mod card;
 mod device;
 mod effective;
 mod error;
+mod identity;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod machine;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod opened;
 mod range;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod rehearsal;
@@ -64,6 +68,7 @@ pub use card::{BarMapping, Card};
 pub use device::Device;
 pub use effective::{MappedType, Mapping};
 pub use error::CardError;
+pub use identity::Identity;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub use machine::CardMachine;
 pub(crate) use range::offsets;

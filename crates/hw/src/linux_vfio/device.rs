@@ -5,8 +5,8 @@
 
 use super::region::VfioRegion;
 use super::{VfioError, ioctl};
-use crate::linux_sysfs::{Address, System};
-use crate::pci_driver::{Identity, PciFunction};
+use crate::linux_sysfs::{Address, Identity, System};
+use crate::pci_driver::PciFunction;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{Errno, pread, pwrite};
 use std::io;
@@ -80,6 +80,10 @@ impl VfioDevice {
     pub fn check(&self) -> Result<(), VfioError> {
         let device = self.address();
         let gone = |seen: String| VfioError::Gone { device, seen };
+        let vendor = self.config_word(0).map_err(|error| gone(error.to_string()))?;
+        if vendor == u16::MAX {
+            return Err(gone("its configuration space reads all ones".to_owned()));
+        }
         let identity = self.function.identity().map_err(|error| gone(error.to_string()))?;
         let driver = self.function.driver().map_err(|error| gone(error.to_string()))?;
         if identity != self.identity || driver.as_deref() != Some(DRIVER) {
@@ -87,8 +91,7 @@ impl VfioDevice {
             let (was, is) = (format!("{} with {DRIVER}", self.identity), format!("{identity} with {driver}"));
             return Err(VfioError::Changed { device, was, is });
         }
-        let vendor = self.config_word(0).map_err(|error| gone(error.to_string()))?;
-        if vendor == u16::MAX { Err(gone("its configuration space reads all ones".to_owned())) } else { Ok(()) }
+        Ok(())
     }
 
     /// The error of a device that the kernel requests back.

@@ -63,7 +63,7 @@ impl VfioOptions<'_> {
             let because = "applies to NVMe drives only (class 01:08:02, without a device file): remove it";
             return Err(unsupported(format!("{field}: {because}")));
         }
-        let mut attachment = Attachment { device: found, places: Vec::new(), driver, was_enabled: false };
+        let mut attachment = Attachment::of(found, driver);
         if let Some(file) = self.file {
             check_identity(system, device, file)?;
             let bars = attachment.device.bars().map_err(|error| unsupported(error.to_string()))?;

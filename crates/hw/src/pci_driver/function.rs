@@ -1,31 +1,12 @@
 //! A PCI function: identity, driver and IOMMU group.
 
 use super::DriverError;
-use crate::linux_sysfs::{Address, System, text};
-use std::fmt;
+use crate::linux_sysfs::{Address, Identity, System, text};
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// Base class of bridges. Source: PCI Code and ID Assignment Specification.
 const BRIDGE: &str = "06";
-
-/// Identity of a function: IDs and revision. The same device in a slot keeps it; two cards of one model share it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Identity(String);
-
-impl Identity {
-    /// An identity as written in a journal.
-    pub(super) fn of_text(text: &str) -> Identity {
-        Identity(text.to_owned())
-    }
-}
-
-impl fmt::Display for Identity {
-    /// Vendor, device, subsystem vendor, subsystem device and revision, in hexadecimal.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// PCI function of this machine. Reading its files does not access the device.
 #[derive(Clone, Debug)]
@@ -63,15 +44,12 @@ impl PciFunction {
         self.folder.join(name)
     }
 
-    /// Identity, as the kernel read it when it found the device.
+    /// Identity: IDs and revision as the kernel read them when it found the device, and the serial number as it is now.
     ///
     /// # Errors
     /// [`DriverError::Os`] if the kernel does not report it.
     pub fn identity(&self) -> Result<Identity, DriverError> {
-        let part = |name| Ok::<_, DriverError>(self.text(name)?.trim().trim_start_matches("0x").to_owned());
-        let (vendor, device) = (part("vendor")?, part("device")?);
-        let (by, subsystem) = (part("subsystem_vendor")?, part("subsystem_device")?);
-        Ok(Identity(format!("{vendor}:{device} {by}:{subsystem} rev {}", part("revision")?)))
+        Identity::read(&self.folder).map_err(|(path, source)| self.os("reading", path, source))
     }
 
     /// Vendor, device, subsystem vendor, subsystem device and revision.

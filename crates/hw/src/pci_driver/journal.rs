@@ -1,8 +1,8 @@
 //! The journal of a binding: a file that says how a function was bound before.
 
 use super::function::names_in;
-use super::{DriverError, Identity, PciFunction};
-use crate::linux_sysfs::{Address, System, text};
+use super::{DriverError, PciFunction};
+use crate::linux_sysfs::{Address, Identity, System, text};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};

@@ -27,6 +27,6 @@ mod users;
 
 pub use binding::{Binding, Restoration, Step};
 pub use error::DriverError;
-pub use function::{Identity, PciFunction};
+pub use function::PciFunction;
 pub use journal::Journal;
 pub use user::User;
