@@ -21,6 +21,25 @@ pub struct Card {
     pub mappings: Vec<CardMapping>,
     /// The links from the card up to the root complex before the run; changes are in the warnings.
     pub links: Vec<CardLink>,
+    /// The other card of transfers between cards; absent without one.
+    #[serde(default)]
+    pub peer: Option<CardPeer>,
+}
+
+/// Memory of another card, for transfers between cards.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CardPeer {
+    /// Its address on the bus.
+    pub device: String,
+    /// Its vendor and device, in hexadecimal.
+    pub id: String,
+    /// Number of its BAR.
+    pub bar: u8,
+    /// Offset in the BAR.
+    pub offset_bytes: u64,
+    /// Length. These are the only bytes of that card that were accessed.
+    pub len_bytes: u64,
 }
 
 /// A range of one BAR.

@@ -67,7 +67,7 @@ pub use answers_file::answers_table;
 pub use baselines::{BaselineError, Baselines};
 #[cfg(feature = "files")]
 pub use capture::{Capture, CaptureError, Exchange, Exchanges, Passed, RequesterLatency, Unread};
-pub use card::{Card, CardLink, CardMapping, CardRange};
+pub use card::{Card, CardLink, CardMapping, CardPeer, CardRange};
 pub use comparison::{Alone, Change, Comparison, Criteria, Pair, Side};
 pub use corrected::CorrectedErrors;
 pub use delivery::{Delivery, KnownBy};

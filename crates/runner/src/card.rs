@@ -7,12 +7,14 @@ use crate::setup::CardAccess;
 use lanemark_bench::Case;
 use lanemark_hw::linux_lanemark;
 use lanemark_hw::linux_nvme::{DriveNode, NvmeMachine};
-use lanemark_hw::linux_sysfs::{Address, Attachment, CardMachine, Device, Link, Mapping, Place, State};
-use lanemark_hw::linux_vfio::{DRIVER, VfioMachine, VfioOptions};
+use lanemark_hw::linux_sysfs::{
+    Address, Attachment, CardError, CardMachine, Device, Link, Mapping, Place, State, System,
+};
+use lanemark_hw::linux_vfio::{DRIVER, PeerRange, VfioMachine, VfioOptions};
 use lanemark_hw::linux_xdma::{XdmaCard, XdmaError, XdmaMachine};
 use lanemark_machine::{Facts, Machine};
 use lanemark_method::Peer;
-use lanemark_record::{Card as CardRecord, CardLink, CardMapping, CardRange, Ceiling, CeilingKind};
+use lanemark_record::{Card as CardRecord, CardLink, CardMapping, CardPeer, CardRange, Ceiling, CeilingKind};
 use lanemark_wire::Mps;
 use std::path::Path;
 
@@ -22,10 +24,17 @@ pub(crate) struct Card {
     mappings: Vec<Mapping>,
     emulated: Option<String>,
     before: State,
-    /// Another card with which it makes transfers, and its links at the start.
-    peer: Option<(Device, State)>,
+    /// The other card of transfers between cards.
+    peer: Option<OpenPeer>,
     /// Largest payload of the packets of DMA; `None` if its configuration space cannot be read, and without DMA.
     mps: Option<Mps>,
+}
+
+/// The other card of transfers between cards.
+struct OpenPeer {
+    range: PeerRange,
+    device: Device,
+    before: State,
 }
 
 /// An open card with its machine.
@@ -51,8 +60,7 @@ pub(crate) fn open(address: Address, access: &CardAccess, cancel: &Cancel) -> Re
         let machine = VfioMachine::open(&system, address, &options)?.interrupted_by(cancel.flag());
         let attachment = machine.attachment().cloned().unwrap_or(attachment);
         let mappings = machine.mappings().to_vec();
-        let peer = peer.map(|peer| Device::find(&system, peer.device)).transpose()?;
-        let peer = peer.map(|device| (device.clone(), State::now(&device)));
+        let peer = peer.map(|range| OpenPeer::find(&system, range)).transpose()?;
         let notes = file.filter(|file| file.limits().is_some()).map(|file| {
             let by = if file.descriptors.is_some() { "descriptors and registers" } else { "registers" };
             format!(
@@ -101,7 +109,7 @@ pub(crate) fn open_drive(path: &Path, access: &CardAccess, cancel: &Cancel) -> R
         path.display(),
         machine.way()
     );
-    let attachment = Attachment { device, places: Vec::new(), driver, was_enabled: false };
+    let attachment = Attachment::of(device, driver);
     let card = Card { attachment, mappings: Vec::new(), emulated, before, peer: None, mps: payload(node.function()) };
     Ok(OpenCard { machine: Box::new(machine), card, notes: vec![remark] })
 }
@@ -121,7 +129,7 @@ pub(crate) fn open_xdma(path: &Path, access: &CardAccess, cancel: &Cancel) -> Re
          waits for its end; every time includes the whole call: it is an upper bound, and a rate a lower bound of the engine's",
         path.display()
     );
-    let attachment = Attachment { device, places: Vec::new(), driver, was_enabled: false };
+    let attachment = Attachment::of(device, driver);
     let card = Card { attachment, mappings: Vec::new(), emulated, before, peer: None, mps: payload(found.function()) };
     Ok(OpenCard { machine: Box::new(machine), card, notes: vec![remark] })
 }
@@ -186,13 +194,13 @@ impl Card {
     /// The slowest link between both cards, if a case has transfers between them; else `own`.
     fn slowest_to_peer(&self, case: &Case, now: &State, own: (Address, Link)) -> (Address, Link) {
         let has_peer = case.flows().iter().any(|flow| flow.peer != Peer::Host);
-        let Some((device, before)) = self.peer.as_ref().filter(|_| has_peer) else { return own };
-        now.slowest_link_to(&State::now(device).fastest_since(before)).unwrap_or(own)
+        let Some(peer) = self.peer.as_ref().filter(|_| has_peer) else { return own };
+        now.slowest_link_to(&State::now(&peer.device).fastest_since(&peer.before)).unwrap_or(own)
     }
 
     /// Changes at the cards and at the links above them since opening, one warning each.
     pub(crate) fn changes(&self) -> Vec<String> {
-        let of_peer = self.peer.iter().flat_map(|(device, before)| State::now(device).changes_since(before));
+        let of_peer = self.peer.iter().flat_map(|peer| State::now(&peer.device).changes_since(&peer.before));
         State::now(&self.attachment.device).changes_since(&self.before).into_iter().chain(of_peer).collect()
     }
 
@@ -240,6 +248,26 @@ impl Card {
             ranges: places.iter().map(range).collect(),
             mappings: self.mappings.iter().map(mapping).collect(),
             links: links.collect(),
+            peer: self.peer.as_ref().map(OpenPeer::to_record),
+        }
+    }
+}
+
+impl OpenPeer {
+    fn find(system: &System, range: PeerRange) -> Result<OpenPeer, CardError> {
+        let device = Device::find(system, range.device)?;
+        let before = State::now(&device);
+        Ok(OpenPeer { range, device, before })
+    }
+
+    fn to_record(&self) -> CardPeer {
+        let PeerRange { device, range } = self.range;
+        CardPeer {
+            device: device.to_string(),
+            id: self.device.id().unwrap_or_default(),
+            bar: range.bar,
+            offset_bytes: range.from,
+            len_bytes: range.len(),
         }
     }
 }
