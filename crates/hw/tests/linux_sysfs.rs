@@ -505,8 +505,9 @@ fn a_card_that_was_replaced_or_bound_to_a_driver_is_not_accessed_again() {
         run(&mut machine, &plan);
         drop(attached.map(0, MemoryType::Uc).unwrap());
         spoil(&card);
-        let error = machine.run(&plan, &mut Samples::wanted(3)).unwrap_err().to_string();
-        says(&error, &[ADDRESS, words, "open it again"]);
+        let error = machine.run(&plan, &mut Samples::wanted(3)).unwrap_err();
+        assert!(matches!(error, MachineError::Device { .. }), "it ends the run: {error}");
+        says(&error.to_string(), &[ADDRESS, words, "open it again"]);
         says(&attached.map(0, MemoryType::Uc).unwrap_err().to_string(), &[ADDRESS, words]);
     }
 }

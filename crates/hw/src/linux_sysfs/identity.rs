@@ -34,21 +34,19 @@ impl Identity {
             Err((_, error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             other => other.map(Some),
         };
-        let mut identity = format!("{}:{}", part("vendor")?, part("device")?);
-        if let (Some(by), Some(subsystem)) = (optional("subsystem_vendor")?, optional("subsystem_device")?) {
-            identity += &format!(" {by}:{subsystem}");
-        }
-        if let Some(revision) = optional("revision")? {
-            identity += &format!(" rev {revision}");
-        }
-        let path = folder.join("config");
-        match serial_number(&path) {
-            Ok(Some(serial)) => identity += &format!(" serial {serial}"),
-            Ok(None) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err((path, error)),
-        }
-        Ok(Identity(identity))
+        let subsystem = optional("subsystem_vendor")?.zip(optional("subsystem_device")?);
+        let config = folder.join("config");
+        let serial = match serial_number(&config) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err((config, error)),
+            found => found.ok().flatten(),
+        };
+        let parts = [
+            Some(format!("{}:{}", part("vendor")?, part("device")?)),
+            subsystem.map(|(vendor, device)| format!("{vendor}:{device}")),
+            optional("revision")?.map(|revision| format!("rev {revision}")),
+            serial.map(|serial| format!("serial {serial}")),
+        ];
+        Ok(Identity(parts.into_iter().flatten().collect::<Vec<_>>().join(" ")))
     }
 }
 

@@ -166,6 +166,7 @@ impl CardMachine {
         match error {
             CardError::Gone { .. }
             | CardError::Unbound { .. }
+            | CardError::Changed { .. }
             | CardError::BusError { .. }
             | CardError::AllOnes { .. } => MachineError::Device { machine, what: error.to_string() },
             other => Unsupported { what: "this plan".to_owned(), machine, because: other.to_string() }.into(),
