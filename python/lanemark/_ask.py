@@ -96,6 +96,8 @@ class Options(_Variants, total=False):
     nvme_data: str
     #: How a core sees its completions: `polling` or `interrupt`.
     nvme_completions: str
+    #: Namespace of such a drive whose contents may be lost, so that questions about DMA reads can write to it.
+    destructive: int
     i_own_this_device: bool
     enable: bool
     emulated: bool

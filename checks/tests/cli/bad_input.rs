@@ -28,9 +28,13 @@ fn wrong_arguments_are_refused() {
         &["is not a place of the submission queue", "host, cmb"],
     );
     refused(&folder, &[&drive[..], &["--vfio", "groups"]].concat(), &["an interface of VFIO", "container, iommufd"]);
-    for option in
-        [["--vfio", "iommufd"], ["--nvme-queues", "host"], ["--nvme-data", "sgl"], ["--nvme-completions", "interrupt"]]
-    {
+    for option in [
+        ["--vfio", "iommufd"],
+        ["--nvme-queues", "host"],
+        ["--nvme-data", "sgl"],
+        ["--nvme-completions", "interrupt"],
+        ["--destructive", "1"],
+    ] {
         refused(&folder, &[&drive[..], &option].concat(), &[option[0], "applies to cards only"]);
     }
     refused(&folder, &["fit"], &["PAPER"]);

@@ -14,6 +14,7 @@ use std::path::Path;
 /// | 00:06.0 | nvme with logical blocks of 4 KiB and commands of up to 2 MiB: 2 MiB, the file `small` on the outside; BAR2 is a controller memory buffer as before NVMe 1.4 |
 /// | 00:07.0 | nvme without a namespace and without a controller memory buffer |
 /// | 00:08.0 | nvme whose logical blocks have metadata, so it cannot be identified |
+/// | 00:09.0 | nvme whose data may be lost: 8 MiB, the file `lost` on the outside |
 const DEVICES: &[&str] = &[
     "-device intel-iommu,intremap=on,caching-mode=on",
     "-drive if=none,id=image,format=raw,file={folder}/image",
@@ -24,12 +25,15 @@ const DEVICES: &[&str] = &[
     "-device nvme,id=fourth,addr=0x8,serial=fourth",
     "-drive if=none,id=metadata,format=raw,file={folder}/metadata",
     "-device nvme-ns,bus=fourth,drive=metadata,ms=8",
+    "-drive if=none,id=lost,format=raw,file={folder}/lost",
+    "-device nvme,addr=0x9,serial=fifth,drive=lost,cmb_size_mb=1",
 ];
 
 const DRIVE: &str = "0000:00:05.0";
 const SMALL: &str = "0000:00:06.0";
 const EMPTY: &str = "0000:00:07.0";
 const UNIDENTIFIED: &str = "0000:00:08.0";
+const LOST: &str = "0000:00:09.0";
 
 /// Bytes of an image: each word of 8 B is different.
 fn image(bytes: usize) -> Vec<u8> {
@@ -48,6 +52,7 @@ fn shared() -> Lent<'static> {
             fs::write(folder.join("image"), image(IMAGE)).unwrap();
             fs::write(folder.join("small"), image(SMALL_IMAGE)).unwrap();
             fs::write(folder.join("metadata"), image(1 << 20)).unwrap();
+            fs::write(folder.join("lost"), image(IMAGE)).unwrap();
         })
     });
     GUESTS.lend()
@@ -135,11 +140,67 @@ pub fn a_drive_answers_questions_about_dma_writes_and_names_the_rest() {
     }
     let skipped = found["skipped"].to_string();
     for words in
-        ["moves at most 512KiB", "no such command is ever sent to a drive", "fetches commands from host memory"]
+        ["moves at most 512KiB", "only to a namespace that --destructive names", "fetches commands from host memory"]
     {
         assert!(skipped.contains(words), "{words}: {skipped}");
     }
     assert!(found.to_string().contains("includes the drive's access to its medium"), "{}", found["warnings"]);
+}
+
+pub fn dma_reads_overwrite_only_the_first_blocks_of_a_namespace_that_is_named() {
+    let mut guest = shared();
+    fs::write(guest.file("lost"), image(IMAGE)).unwrap();
+    let asked = "--question dma_read_bandwidth,dma_read_latency --sizes 512,4KiB,64KiB --window 1MiB --budget 0.3";
+    let bench = format!("--on {LOST} {asked}");
+    let unnamed = guest.run(&format!("lanemark bench --bind vfio-pci {bench}"));
+    assert!(unnamed.status == 77 && unnamed.stderr.contains("a namespace that --destructive names"), "{unnamed:?}");
+    let said = guest.run(&format!("lanemark bench --bind vfio-pci {bench} --destructive 2"));
+    let words = "--destructive: namespace 2 is named, and the one that is used is 1";
+    assert!(said.status == 77 && said.stderr.contains(words), "{said:?}");
+    let dry = guest.expect(&format!("lanemark bench --bind vfio-pci {bench} --destructive 1 --dry-run"));
+    assert!(
+        dry.contains("writes to the drive") && dry.contains("the first 1MiB of the namespace are overwritten"),
+        "{dry}"
+    );
+    assert!(
+        fs::read(guest.file("lost")).unwrap() == image(IMAGE),
+        "nothing is written without the name of the namespace"
+    );
+
+    let mut summary = String::new();
+    for more in ["", "--nvme-queues cmb", "--nvme-data sgl-list --nvme-completions interrupt"] {
+        let found = record(&mut guest, &format!("{bench} --destructive 1 {more}"));
+        assert_eq!(state(&mut guest, LOST).1, "nvme", "its driver as before");
+        let answers = found["answers"].as_array().unwrap();
+        for (question, size) in [("dma_read_bandwidth", 512), ("dma_read_bandwidth", 65536), ("dma_read_latency", 4096)]
+        {
+            let answer = answers.iter().find(|answer| answer["question"] == question && answer["size_bytes"] == size);
+            let answer = answer.unwrap_or_else(|| panic!("{more}: {question} {size}: {}", found["skipped"]));
+            let bytes = &answer["bytes"];
+            assert_eq!(bytes["claimed_bytes"], bytes["confirmed_bytes"], "{more}: {answer}");
+            assert!(bytes["confirmed_bytes"].as_u64().unwrap() >= size, "{more}: {answer}");
+        }
+        summary = found["targets"][0]["summary"].to_string();
+        assert!(
+            found["warnings"].to_string().contains("blocks of its namespace were overwritten"),
+            "{}",
+            found["warnings"]
+        );
+    }
+    let (now, before) = (fs::read(guest.file("lost")).unwrap(), image(IMAGE));
+    let is_lost = |block: usize| now[block..block + 512] != before[block..block + 512];
+    assert!((0..1 << 20).step_by(512).all(is_lost), "each block of the window was written");
+    assert!(now[1 << 20..] == before[1 << 20..], "a block beyond the window was written");
+    // The kernel's driver finds the same bytes, and the same names of the drive.
+    let kernel = guest.expect(
+        "for n in /sys/class/nvme/nvme*; do grep -q fifth $n/serial && cat $n/model $n/firmware_rev && \
+         dd if=/dev/$(basename $n)n1 bs=512 count=1 2>/dev/null | xxd -p | tr -d '\\n'; done",
+    );
+    let mut kernel = kernel.lines().map(str::trim);
+    let name = format!("NVMe drive {}, firmware {}", kernel.next().unwrap(), kernel.next().unwrap());
+    assert!(summary.contains(&name), "{name}: {summary}");
+    let first: String = now[..512].iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(kernel.next(), Some(&*first));
 }
 
 pub fn queue_depths_are_outstanding_transfers() {

@@ -500,6 +500,10 @@ pub struct CardArgs {
     /// whatever it is [default: polling]
     #[arg(long, value_name = "METHOD")]
     pub nvme_completions: Option<CompletionBy>,
+    /// Namespace (NSID) of an NVMe drive bound to vfio-pci, whose contents from its first block on may be lost: questions about DMA
+    /// reads then write to it; without this option nothing is written to a drive
+    #[arg(long, value_name = "NSID", value_parser = clap::value_parser!(u32).range(1..=0xffff_fffe))]
+    pub destructive: Option<u32>,
     /// Bind the card to this driver for the run, and restore its former driver at the end: vfio-pci, or
     /// lanemark (our kernel module)
     #[arg(long, value_name = "DRIVER", conflicts_with_all = ["repeat", "save_baseline"])]
@@ -533,6 +537,7 @@ impl CardArgs {
             nvme_queues,
             nvme_data,
             nvme_completions,
+            destructive,
             bind,
             dry_run,
             i_own_this_device,
@@ -542,7 +547,7 @@ impl CardArgs {
         } = self;
         let names_nothing = bars.is_empty() && card_memory.is_none() && device.is_none() && peer.is_none();
         let names_nothing = names_nothing && nvme_queues.is_none() && nvme_data.is_none() && nvme_completions.is_none();
-        let names_nothing = names_nothing && bind.is_none() && vfio.is_none();
+        let names_nothing = names_nothing && destructive.is_none() && bind.is_none() && vfio.is_none();
         names_nothing && !dry_run && !i_own_this_device && !enable && !emulated && system_root.is_none()
     }
 }

@@ -100,7 +100,12 @@ fn setup(args: &BenchArgs, with: Pairs) -> Result<Setup, RunError> {
             peer: card.peer,
             vfio: card.vfio,
             device: card.device.as_deref().map(device_file).transpose()?,
-            drive: DriveOptions { queues: card.nvme_queues, data: card.nvme_data, completions: card.nvme_completions },
+            drive: DriveOptions {
+                queues: card.nvme_queues,
+                data: card.nvme_data,
+                completions: card.nvme_completions,
+                destructive: card.destructive,
+            },
             binds_to: card.bind.clone(),
             consent: Consent { owns_device: card.i_own_this_device, enable: card.enable },
             emulated: card.emulated,

@@ -9,17 +9,20 @@ pub struct DriveOptions {
     pub data: Option<DataPointers>,
     /// Completion method of plans that do not name one, such as those of `dma_write_bandwidth`.
     pub completions: Option<CompletionBy>,
+    /// Number (NSID) of the namespace whose contents may be lost. Nothing is written to the medium without it.
+    pub destructive: Option<u32>,
 }
 
 impl DriveOptions {
     /// The name of the first option that is given, as the field of a request.
     #[must_use]
     pub fn given(&self) -> Option<&'static str> {
-        let DriveOptions { queues, data, completions } = *self;
+        let DriveOptions { queues, data, completions, destructive } = *self;
         let given = [
             (queues.is_some(), "nvme_queues"),
             (data.is_some(), "nvme_data"),
             (completions.is_some(), "nvme_completions"),
+            (destructive.is_some(), "destructive"),
         ];
         given.into_iter().find(|(is_given, _)| *is_given).map(|(_, field)| field)
     }
@@ -198,5 +201,6 @@ mod tests {
         assert_eq!(DriveOptions { queues: Some(QueuePlace::Host), ..none }.given(), Some("nvme_queues"));
         assert_eq!(DriveOptions { data: Some(DataPointers::Prp), ..none }.given(), Some("nvme_data"));
         assert_eq!(DriveOptions { completions: Some(CompletionBy::Polling), ..none }.given(), Some("nvme_completions"));
+        assert_eq!(DriveOptions { destructive: Some(1), ..none }.given(), Some("destructive"));
     }
 }

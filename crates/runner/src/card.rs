@@ -76,8 +76,15 @@ pub(crate) fn open(address: Address, access: &CardAccess, cancel: &Cancel) -> Re
                  bound of the link"
             )
         });
+        let writes = machine.writes_a_drive().then(|| {
+            format!(
+                "{address}: DMA reads of host memory are writes to an NVMe drive, from the first store of a command until a core sees \
+                 the completion; blocks of its namespace were overwritten, from the first one on"
+            )
+        });
+        let notes = notes.into_iter().chain(reads).chain(writes).collect();
         let card = Card { attachment, mappings, emulated, before, peer, mps: payload(address) };
-        return Ok(OpenCard { machine: Box::new(machine), card, notes: notes.into_iter().chain(reads).collect() });
+        return Ok(OpenCard { machine: Box::new(machine), card, notes });
     }
     let (machine, before) = if behind_module(address, access)? {
         let machine = linux_lanemark::open(&system, address, &access.bars, emulated.is_some())?;

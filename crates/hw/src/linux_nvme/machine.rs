@@ -6,8 +6,8 @@ use super::ring::Ring;
 use super::{DriveError, DriveNode};
 use crate::host_pages::HostPages;
 use crate::nvme::{
-    Command, ControllerData, DriveLimits, DrivePlan, Namespace, NvmeError, PAGE, Places, Queues, ReadQueue as _, Reads,
-    deadline, reads_of,
+    Command, ControllerData, DriveLimits, DrivePlan, DriveQueue as _, DriveRun, Namespace, NvmeError, PAGE, Places,
+    Queues, commands_of, deadline,
 };
 use crate::x86::cpu::Cpu;
 use crate::x86::pin::{allowed_cpus, usable_cores};
@@ -105,7 +105,7 @@ impl NvmeMachine {
     }
 
     fn asked(&self, plan: &Plan) -> Result<DrivePlan, Refusal> {
-        reads_of(plan, &self.limits).unwrap_or_else(|| Err(refused()))
+        commands_of(plan, &self.limits).unwrap_or_else(|| Err(refused()))
     }
 
     fn os(&self, doing: &'static str, source: std::io::Error) -> MachineError {
@@ -120,7 +120,7 @@ impl NvmeMachine {
             Some(pages) => pages,
             None => HostPages::new(len).map_err(|error| self.os("allocating memory", error.into()))?,
         };
-        let reads = Reads {
+        let reads = DriveRun {
             name: &self.facts.name,
             cpu: self.cpus.get(asked.core as usize).copied().unwrap_or_default(),
             timer: self.timer,
@@ -206,7 +206,19 @@ impl Drop for NvmeMachine {
 
 pub(super) const fn limits(namespace: Namespace, most_bytes: u64, queues: Queues, cores: u32) -> DriveLimits {
     let (depth, cmb, interrupts, by_interrupt) = (queues.depth(), None, false, false);
-    DriveLimits { namespace, most_bytes, depth, queues, cmb, interrupts, by_interrupt, mapped_bytes: MAPPED, cores }
+    let (is_destructive, mapped_bytes) = (false, MAPPED);
+    DriveLimits {
+        namespace,
+        most_bytes,
+        depth,
+        queues,
+        cmb,
+        interrupts,
+        by_interrupt,
+        is_destructive,
+        mapped_bytes,
+        cores,
+    }
 }
 
 pub(super) fn facts(path: &Path, summary: String, limits: DriveLimits, is_emulated: bool) -> Facts {

@@ -4,7 +4,7 @@ use super::machine::{MAPPED, facts, limits};
 use super::{DriveError, DriveNode};
 use crate::drive_options::DriveOptions;
 use crate::lines::Lines;
-use crate::nvme::{DriveLimits, Queues, reads_of};
+use crate::nvme::{DriveLimits, Queues, commands_of};
 use crate::x86::cpu::Cpu;
 use crate::x86::pin::{allowed_cpus, usable_cores};
 use crate::x86::refusal::Refusal;
@@ -72,12 +72,12 @@ impl Machine for NvmeRehearsal {
     }
 
     fn supports(&self, plan: &Plan) -> Result<(), Unsupported> {
-        let asked = reads_of(plan, &self.limits).unwrap_or_else(|| Err(super::machine::refused()));
+        let asked = commands_of(plan, &self.limits).unwrap_or_else(|| Err(super::machine::refused()));
         asked.map(drop).map_err(|refusal: Refusal| refusal.into_unsupported(&self.facts))
     }
 
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
-        let asked = reads_of(plan, &self.limits).unwrap_or_else(|| Err(super::machine::refused()));
+        let asked = commands_of(plan, &self.limits).unwrap_or_else(|| Err(super::machine::refused()));
         let asked = asked.map_err(|refusal| refusal.into_error(&self.facts))?;
         Lines::sampled(samples);
         self.lines.add(asked.to_string());

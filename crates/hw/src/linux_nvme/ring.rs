@@ -38,7 +38,7 @@ impl Ring {
         self.outstanding
     }
 
-    /// Runs the commands of `next`, as [`ReadQueue::run`](crate::nvme::ReadQueue::run).
+    /// Runs the commands of `next`, as [`DriveQueue::run`](crate::nvme::DriveQueue::run).
     ///
     /// # Safety
     /// As for [`read`](super::passthrough::read), until [`outstanding`](Ring::outstanding) is 0.

@@ -1,4 +1,4 @@
-//! An NVMe drive behind VFIO: its identification, and runs of plans with its reads.
+//! An NVMe drive behind VFIO: its identification, and runs of plans with its reads and writes.
 
 use super::device::BusMaster;
 use super::faults::FaultLog;
@@ -10,8 +10,8 @@ use crate::drive_options::{CompletionBy, DataPointers, DriveOptions, QueuePlace}
 use crate::host_pages::HostPages;
 use crate::linux_sysfs::{Attachment, Device, Kind, Range};
 use crate::nvme::{
-    Bar, Cmb, Command, Controller, ControllerData, DataPointer, DmaMemory, DriveLimits, Interrupt, IoInterrupt,
-    IoQueues, MappedCmb, Namespace, NvmeError, PAGE, Places, QUEUE_BYTES, Queues, ReadQueue, Reads, is_stopped,
+    Bar, Cmb, Command, Controller, ControllerData, DataPointer, DmaMemory, DriveLimits, DriveQueue, DriveRun,
+    Interrupt, IoInterrupt, IoQueues, MappedCmb, Namespace, NvmeError, PAGE, Places, QUEUE_BYTES, Queues, is_stopped,
     list_bytes, registers_end,
 };
 use lanemark_dma::Region;
@@ -130,7 +130,7 @@ impl DriveCmb {
 
 /// The parts of a machine that a run uses.
 pub(super) struct DriveBench<'a> {
-    pub(super) reads: Reads<'a>,
+    pub(super) work: DriveRun<'a>,
     pub(super) address_space: &'a Arc<AddressSpace>,
     pub(super) drive: &'a mut Drive,
     /// The kernel's request to give the device back.
@@ -204,6 +204,12 @@ impl Drive {
             let because = NvmeError::no_option("the drive takes no SGLs (SGLS of Identify Controller)", "--nvme-data");
             return Err(unsupported(because.to_string()));
         }
+        if let (Some(named), Some(namespace)) = (options.destructive, namespace)
+            && named != namespace.id
+        {
+            let because = format!("namespace {named} is named, and the one that is used is {}", namespace.id);
+            return Err(unsupported(format!("--destructive: {because}")));
+        }
         let pages = Some(pages);
         Ok(Drive {
             registers,
@@ -218,6 +224,11 @@ impl Drive {
             pages,
             is_running: false,
         })
+    }
+
+    /// Whether blocks of the namespace may be overwritten.
+    pub(super) const fn is_destructive(&self) -> bool {
+        self.options.destructive.is_some()
     }
 
     /// The first active namespace.
@@ -240,6 +251,7 @@ impl Drive {
             cmb,
             interrupts,
             by_interrupt,
+            is_destructive: self.options.destructive.is_some(),
             mapped_bytes,
             cores,
         })
@@ -341,17 +353,24 @@ pub(super) struct OwnQueue<'a> {
     namespace: u32,
     layout: Layout,
     data: DataPointers,
+    is_destructive: bool,
     name: &'a str,
     device: &'a VfioDevice,
     requested: Option<&'a VfioInterrupt>,
 }
 
-impl ReadQueue for OwnQueue<'_> {
+impl DriveQueue for OwnQueue<'_> {
     type Command = Command;
 
     fn read(&self, first: u64, blocks: u32, at: u64, bytes: u64, place: u64) -> Command {
         let list = self.layout.lists + place * self.layout.list;
         Command::read(self.namespace, first, blocks, DataPointer::of(self.data, self.window, at, bytes, list))
+    }
+
+    fn write(&self, first: u64, blocks: u32, at: u64, bytes: u64, place: u64) -> Option<Command> {
+        let list = self.layout.lists + place * self.layout.list;
+        let data = DataPointer::of(self.data, self.window, at, bytes, list);
+        self.is_destructive.then(|| Command::write(self.namespace, first, blocks, data))
     }
 
     #[inline]
@@ -392,7 +411,7 @@ impl DriveBench<'_> {
                 HostPages::new(layout.len).map_err(|error| self.os("allocating the memory to map", error.into()))?
             }
         };
-        self.reads.fill(&mut pages);
+        self.work.fill(&mut pages);
         let device = Arc::clone(self.address_space.device());
         let confirmed = {
             let window = self.mapped(&mut pages, layout)?;
@@ -404,7 +423,7 @@ impl DriveBench<'_> {
             }
             done
         };
-        let confirmed = confirmed.and_then(|confirmed| self.reads.check_beside(&pages).map(|()| confirmed));
+        let confirmed = confirmed.and_then(|confirmed| self.work.check_beside(&pages).map(|()| confirmed));
         let is_complete = confirmed.as_ref().is_ok_and(|bytes| bytes.confirmed_bytes == bytes.claimed_bytes);
         let mut faults = log.faults_of(device.address());
         if !is_complete && faults.is_empty() {
@@ -418,7 +437,7 @@ impl DriveBench<'_> {
             return Err(self.device_error(format!(
                 "{}: the IOMMU has blocked {count} of its DMA requests; the kernel reports: {first}; the firmware of the drive is at \
                  fault",
-                self.reads.name
+                self.work.name
             )));
         }
         samples.confirmed = Some(confirmed.map_err(|error| match (error, device.check()) {
@@ -431,7 +450,7 @@ impl DriveBench<'_> {
     /// Reads logical blocks from the byte `from` of the namespace on to `to`, by the commands of a plan, and times nothing.
     pub(super) fn read(self, from: u64, to: &mut [u8]) -> Result<(), MachineError> {
         self.check_stopped()?;
-        let Reads { plan, asked, namespace, name, .. } = self.reads;
+        let DriveRun { plan, asked, namespace, name, .. } = self.work;
         let (transfer, layout) = (asked.transfer, self.layout());
         let (bytes, block) = (transfer.bytes, namespace.block_bytes);
         if !from.is_multiple_of(block) || !(to.len() as u64).is_multiple_of(bytes) {
@@ -448,20 +467,20 @@ impl DriveBench<'_> {
         let read = |nth: u64| queue.read((from + nth * bytes) / block, blocks, nth * bytes, bytes, nth);
         let commands: Vec<Command> = (0..transfer.count).map(read).collect();
         let mut commands = commands.into_iter();
-        let done = self.reads.commands(&mut queue, asked.depth, plan.timeout, || commands.next());
-        done.map_err(|failure| self.reads.failed(failure, plan.timeout))?;
+        let done = self.work.commands(&mut queue, asked.depth, plan.timeout, || commands.next());
+        done.map_err(|failure| self.work.failed(failure, plan.timeout))?;
         self.disabled(queue)?;
         window.read(0, to);
         Ok(())
     }
 
     pub(super) fn layout(&self) -> Layout {
-        Layout::of(&self.reads.asked.transfer, self.drive.options.data())
+        Layout::of(&self.work.asked.transfer, self.drive.options.data())
     }
 
     /// Enables the interrupt of the run, if it has one.
     fn interrupt(&self) -> Result<Option<VfioInterrupt>, MachineError> {
-        let Some(vectors) = self.drive.vectors.filter(|_| self.reads.asked.by_interrupt) else { return Ok(None) };
+        let Some(vectors) = self.drive.vectors.filter(|_| self.work.asked.by_interrupt) else { return Ok(None) };
         let enabled = VfioInterrupt::enable(Arc::clone(self.address_space.device()), vectors.index, VECTOR.into());
         enabled.map(Some).map_err(|error| self.os("enabling an interrupt of the drive", error))
     }
@@ -480,28 +499,29 @@ impl DriveBench<'_> {
         window: &'a HostWindow<'a>,
         interrupt: Option<&'a VfioInterrupt>,
     ) -> Result<OwnQueue<'a>, MachineError> {
-        let failed = |error: NvmeError| self.reads.failed((error, ""), self.reads.plan.timeout);
+        let failed = |error: NvmeError| self.work.failed((error, ""), self.work.plan.timeout);
         let registers = &self.drive.registers;
-        let mut check = flag(Some(self.reads.interrupted));
+        let mut check = flag(Some(self.work.interrupted));
         let cmb = self.drive.cmb.as_ref().map(DriveCmb::mapped);
         let mut controller = Controller::enable(registers, window, layout.queues, cmb, &mut check).map_err(failed)?;
         let interrupt = interrupt.map(|event| IoInterrupt { vector: VECTOR, event });
-        controller.create_queues(self.reads.asked.queues, interrupt, &mut check).map_err(failed)?;
+        controller.create_queues(self.work.asked.queues, interrupt, &mut check).map_err(failed)?;
         Ok(OwnQueue {
             controller,
             window,
             registers,
-            namespace: self.reads.namespace.id,
+            namespace: self.work.namespace.id,
             layout,
             data: self.drive.options.data(),
-            name: self.reads.name,
+            is_destructive: self.drive.options.destructive.is_some(),
+            name: self.work.name,
             device: self.address_space.device(),
             requested: self.requested,
         })
     }
 
     fn disabled(&self, queue: OwnQueue<'_>) -> Result<(), MachineError> {
-        queue.controller.disable().map_err(|error| self.reads.failed((error, ""), self.reads.plan.timeout))
+        queue.controller.disable().map_err(|error| self.work.failed((error, ""), self.work.plan.timeout))
     }
 
     /// Enables the controller, samples, and compares the bytes.
@@ -515,8 +535,8 @@ impl DriveBench<'_> {
         let _master = master.map_err(|error| self.os("enabling bus mastering", error))?;
         let interrupt = self.interrupt()?;
         let mut queue = self.queue(layout, window, interrupt.as_ref())?;
-        self.reads.once(&mut queue, Command::flush(self.reads.namespace.id))?;
-        let confirmed = self.reads.measured(&mut queue, window.memory(), samples)?;
+        self.work.once(&mut queue, Command::flush(self.work.namespace.id))?;
+        let confirmed = self.work.measured(&mut queue, window.memory(), samples)?;
         self.disabled(queue)?;
         Ok(confirmed)
     }
@@ -529,15 +549,15 @@ impl DriveBench<'_> {
         Err(self.device_error(format!(
             "{}: the controller could not be stopped after an error, and cannot be reset, so it may still write to memory: \
              power-cycle the drive",
-            self.reads.name
+            self.work.name
         )))
     }
 
     pub(super) fn device_error(&self, what: String) -> MachineError {
-        MachineError::Device { machine: self.reads.name.to_owned(), what }
+        MachineError::Device { machine: self.work.name.to_owned(), what }
     }
 
     pub(super) fn os(&self, doing: &'static str, source: std::io::Error) -> MachineError {
-        MachineError::Os { machine: self.reads.name.to_owned(), doing, source }
+        MachineError::Os { machine: self.work.name.to_owned(), doing, source }
     }
 }

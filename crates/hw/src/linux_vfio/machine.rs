@@ -13,7 +13,7 @@ use crate::drive_options::DriveOptions;
 use crate::host_pages::HostPages;
 use crate::linux_sysfs::{Address, Attachment, BarFiles, CardMachine, Mapping, System};
 use crate::map_unmap::{mapper_by, refused};
-use crate::nvme::{DriveLimits, DrivePlan, Reads, reads_of, whole};
+use crate::nvme::{DriveLimits, DrivePlan, DriveRun, commands_of, whole};
 use crate::x86::buffer::Buffer;
 use crate::x86::cpu::Cpu;
 use crate::x86::disturbance::Company;
@@ -203,6 +203,12 @@ impl VfioMachine {
         self.drive.as_ref().is_some_and(|drive| drive.facts().is_some())
     }
 
+    /// Whether DMA reads of host memory are writes to an NVMe drive.
+    #[must_use]
+    pub fn writes_a_drive(&self) -> bool {
+        self.reads_a_drive() && self.drive.as_ref().is_some_and(Drive::is_destructive)
+    }
+
     /// Reads logical blocks of the drive from the byte `from` of its namespace on to `bytes`, by commands of `command_bytes`, of
     /// which at most `depth` are outstanding.
     ///
@@ -286,9 +292,9 @@ impl VfioMachine {
         if let Some(because) = &self.unidentified {
             let any = DriveLimits::unidentified(DriveOptions::default(), MAPPED, self.facts.cores);
             let refused = || Refusal::new("reads of the drive", format!("it could not be identified: {because}"));
-            return reads_of(plan, &any).map(|asked| asked.and_then(|_| Err(refused())));
+            return commands_of(plan, &any).map(|asked| asked.and_then(|_| Err(refused())));
         }
-        reads_of(plan, &self.drive.as_ref()?.limits(self.facts.cores)?)
+        commands_of(plan, &self.drive.as_ref()?.limits(self.facts.cores)?)
     }
 
     /// Whether a plan maps memory.
@@ -329,7 +335,7 @@ impl VfioMachine {
         bench.run(plan, asked, samples)
     }
 
-    /// Runs `then` with the parts of this machine that reads of the drive need.
+    /// Runs `then` with the parts of this machine that commands of the drive need.
     fn with_drive(
         &mut self,
         plan: &Plan,
@@ -340,7 +346,7 @@ impl VfioMachine {
         let Some((drive, namespace)) = drive.as_mut().and_then(|drive| drive.namespace().map(|of| (drive, of))) else {
             return Ok(());
         };
-        let reads = Reads {
+        let work = DriveRun {
             name: &facts.name,
             cpu: cpus.get(asked.core as usize).copied().unwrap_or_default(),
             timer: *timer,
@@ -350,7 +356,7 @@ impl VfioMachine {
             asked,
             namespace,
         };
-        then(DriveBench { reads, address_space, drive, requested: requested.as_ref(), log })
+        then(DriveBench { work, address_space, drive, requested: requested.as_ref(), log })
     }
 
     /// Memory of `bytes` bytes, in whole pages.

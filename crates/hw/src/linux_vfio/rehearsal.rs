@@ -11,7 +11,7 @@ use super::{PeerRange, VfioError, VfioInterface, VfioOptions};
 use crate::drive_options::DataPointers;
 use crate::lines::Lines;
 use crate::linux_sysfs::{Address, BarFiles, Notes, Rehearsal, System};
-use crate::nvme::{DriveLimits, DrivePlan, reads_of};
+use crate::nvme::{DriveLimits, DrivePlan, commands_of};
 use crate::pci_driver::PciFunction;
 use crate::x86::cpu::Cpu;
 use crate::x86::pin::allowed_cpus;
@@ -125,7 +125,7 @@ impl VfioRehearsal {
     }
 
     fn reads(&self, plan: &Plan) -> Option<Result<DrivePlan, Refusal>> {
-        reads_of(plan, self.drive.as_ref()?)
+        commands_of(plan, self.drive.as_ref()?)
     }
 
     fn dma(&self, plan: &Plan) -> Option<Result<DmaPlan, Refusal>> {
@@ -152,9 +152,15 @@ fn drive_summary(limits: DriveLimits, data: DataPointers) -> Vec<String> {
             "NVMe drive, registers in BAR{}: CAP and CSTS (loaded), CC, AQA, ASQ, ACQ and the doorbells of two queue pairs (stored)",
             drive::BAR
         ),
-        "commands: Identify, Create I/O Completion Queue, Create I/O Submission Queue, Read and Flush of the first active namespace; \
-         no command that writes to the medium"
-            .to_owned(),
+        format!(
+            "commands: Identify, Create I/O Completion Queue, Create I/O Submission Queue, Read and Flush of the first active \
+             namespace; {}",
+            if limits.is_destructive {
+                "Write for plans with DMA reads: the contents of blocks from the first one on are lost"
+            } else {
+                "no command that writes to the medium"
+            }
+        ),
         format!(
             "size of logical blocks, size of the namespace and largest transfer are known when the drive has been identified; sizes that \
              do not fit are refused then; at most {} outstanding commands",

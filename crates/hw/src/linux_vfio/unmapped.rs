@@ -41,7 +41,7 @@ mod run {
         /// [`MachineError`] of the mappings and of the first read, which must change the page.
         pub(in super::super) fn read_unmapped(self) -> Result<UnmappedRead, MachineError> {
             self.check_stopped()?;
-            let (layout, namespace) = (self.layout(), self.reads.namespace);
+            let (layout, namespace) = (self.layout(), self.work.namespace);
             let mut pages = HostPages::new(layout.len).map_err(|error| self.os("allocating memory", error.into()))?;
             let page =
                 HostPages::new(namespace.block_bytes).map_err(|error| self.os("allocating memory", error.into()))?;
@@ -68,7 +68,7 @@ mod run {
             let master = BusMaster::enable(Arc::clone(&device));
             let _master = master.map_err(|error| self.os("enabling bus mastering", error))?;
             let mut queue = self.queue(layout, window, None)?;
-            let namespace = self.reads.namespace;
+            let namespace = self.work.namespace;
             let read = Command::read(namespace.id, 0, 1, DataPointer::prp([iova.0, 0]));
             let words = || (0..namespace.block_bytes).step_by(8);
             let is_kept = || words().all(|at| page.load_word(at) == KEPT);
@@ -76,18 +76,16 @@ mod run {
             // SAFETY: the page lives longer than its mapping, and is accessed by volatile loads and stores only.
             let mapped = unsafe { self.address_space.map(iova, page.address(), page.len(), [true, true]) };
             mapped.map_err(|error| self.os("mapping memory for DMA", error))?;
-            let first = self.reads.once(&mut queue, read);
+            let first = self.work.once(&mut queue, read);
             let has_arrived = !is_kept();
             self.address_space.unmap(iova, page.len()).map_err(|error| self.os("unmapping memory", error))?;
             first?;
             if !has_arrived {
-                return Err(
-                    self.device_error(format!("{}: the first read has not changed the memory", self.reads.name))
-                );
+                return Err(self.device_error(format!("{}: the first read has not changed the memory", self.work.name)));
             }
             words().for_each(|at| page.store_word(at, KEPT));
             let log = FaultLog::from_now(self.log);
-            let completed = self.reads.once(&mut queue, read).map_err(|error| error.to_string());
+            let completed = self.work.once(&mut queue, read).map_err(|error| error.to_string());
             // The kernel reports a fault after the request.
             std::thread::sleep(REPORT);
             let faults = log.faults_of(device.address());

@@ -50,6 +50,10 @@ impl VfioMachine {
         match self.never {}
     }
     #[must_use]
+    pub fn writes_a_drive(&self) -> bool {
+        match self.never {}
+    }
+    #[must_use]
     pub fn reads_a_drive(&self) -> bool {
         match self.never {}
     }

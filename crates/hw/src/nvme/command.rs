@@ -2,7 +2,7 @@
 
 use super::data::DataPointer;
 
-/// Opcodes. The NVM command set has others, which change the medium: they are absent on purpose.
+/// Opcodes. The NVM command set has others; of those that change the medium, only Write is needed.
 mod opcode {
     /// Source: NVM Express Base Specification 2.0, figure "Opcodes for Admin Commands".
     pub(super) const CREATE_SQ: u64 = 0x01;
@@ -10,6 +10,7 @@ mod opcode {
     pub(super) const IDENTIFY: u64 = 0x06;
     /// Source: NVM Command Set Specification 1.0, figure "Opcodes for NVM Commands".
     pub(super) const FLUSH: u64 = 0x00;
+    pub(super) const WRITE: u64 = 0x01;
     pub(super) const READ: u64 = 0x02;
 }
 
@@ -94,6 +95,12 @@ impl Command {
         Command { name: "Read", opcode: opcode::READ, namespace, data, dwords }
     }
 
+    /// Writes `blocks` (1 to 65536) logical blocks from `first` on with `data`: **their contents are lost**.
+    #[must_use]
+    pub(crate) const fn write(namespace: u32, first: u64, blocks: u32, data: DataPointer) -> Command {
+        Command { name: "Write", opcode: opcode::WRITE, ..Command::read(namespace, first, blocks, data) }
+    }
+
     /// Writes back what the drive holds in a volatile cache; it transfers no data.
     #[must_use]
     pub(crate) const fn flush(namespace: u32) -> Command {
@@ -106,11 +113,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_read_has_its_fields_where_the_standard_puts_them() {
+    fn reads_and_writes_have_their_fields_where_the_standard_puts_them() {
         let entry = Command::read(7, 0x1_2345_6789, 8, DataPointer::prp([0x20_0000, 0x20_1000])).entry(3);
         assert_eq!(entry, [0x7_0003_0002, 0, 0, 0x20_0000, 0x20_1000, 0x1_2345_6789, 7, 0]);
         let sgl = DataPointer { words: [0x20_0000, 4096], is_sgl: true };
         assert_eq!(Command::read(7, 0, 8, sgl).entry(3)[..5], [0x7_0003_4002, 0, 0, 0x20_0000, 4096]);
+        let write = Command::write(7, 0x1_2345_6789, 8, DataPointer::prp([0x20_0000, 0x20_1000])).entry(3);
+        assert_eq!((write[0], &write[1..]), (0x7_0003_0001, &entry[1..]));
         assert_eq!(Command::flush(7).entry(0), [0x7_0000_0000, 0, 0, 0, 0, 0, 0, 0]);
     }
 

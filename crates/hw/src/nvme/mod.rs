@@ -2,15 +2,16 @@
 //!
 //! ```text
 //!  Controller::enable   CAP, AQA, ASQ, ACQ, CC.EN --> CSTS.RDY, within the time of CAP.TO
-//!  Controller           Identify, Create I/O CQ and SQ; then reads and flushes through one queue pair
+//!  Controller           Identify, Create I/O CQ and SQ; then reads, flushes and writes through one queue pair
 //!  disable              CC.EN = 0 --> CSTS.RDY = 0: the controller makes no DMA afterwards
 //! ```
 //!
-//! **There is no command that changes the medium**: of the NVM command set, the code has Read and Flush only.
+//! **Nothing is written to the medium unless the user names the namespace** (`--destructive`): of the NVM command set, the code
+//! has Read and Flush, and Write for that case.
 //!
 //! Accesses go through two traits: [`Bar`] for registers, [`DmaMemory`] for queues and data. `linux_vfio` implements both;
 //! the tests use a fake controller. Every wait is bounded. `linux_nvme` has no controller: it hands the same commands to the
-//! kernel's driver. Both run plans by [`Reads`], each through its own [`ReadQueue`].
+//! kernel's driver. Both run plans by [`DriveRun`], each through its own [`DriveQueue`].
 //!
 //! | file | contents |
 //! | --- | --- |
@@ -22,8 +23,8 @@
 //! | `data`, `prp`, `sgl` | data pointers: PRP entries and lists, SGL descriptors and segments |
 //! | `identify` | the data of Identify |
 //! | `controller` | [`Controller`] |
-//! | `plan` | check of plans: the reads that a plan asks for, or the reason for a refusal |
-//! | `reads` | runs of these plans through any queue, and verification of the bytes |
+//! | `plan` | check of plans: the reads or writes that a plan asks for, or the reason for a refusal |
+//! | `run` | runs of these plans through any queue, and verification of the bytes |
 //! | `error` | errors, each with a remedy |
 //!
 //! Verified on: QEMU's `nvme` under Linux 6.1 (`checks/guest`). Not yet verified on a real drive.
@@ -40,8 +41,8 @@ mod memory;
 mod plan;
 mod prp;
 mod queue;
-mod reads;
 mod register;
+mod run;
 mod sgl;
 mod status;
 
@@ -52,7 +53,7 @@ pub(crate) use data::{DataPointer, list_bytes};
 pub(crate) use error::NvmeError;
 pub(crate) use identify::{ControllerData, Namespace};
 pub(crate) use memory::{Bar, DmaMemory, Interrupt, PAGE};
-pub(crate) use plan::{DriveLimits, DrivePlan, Queues, of as reads_of, whole};
-pub(crate) use reads::{Places, ReadQueue, Reads, deadline};
+pub(crate) use plan::{DriveLimits, DrivePlan, Queues, of as commands_of, whole};
 pub(crate) use register::registers_end;
+pub(crate) use run::{DriveQueue, DriveRun, Places, deadline};
 pub(crate) use status::Status;

@@ -1,4 +1,4 @@
-//! Check of plans with DMA against an NVMe drive: its reads, or the reason for a refusal.
+//! Check of plans with DMA against an NVMe drive: its reads or writes, or the reason for a refusal.
 
 use super::controller::IoQueues;
 use super::identify::Namespace;
@@ -13,7 +13,7 @@ use lanemark_machine::{
 use lanemark_units::{MemoryType, format_size};
 use std::fmt;
 
-/// Reads of a drive.
+/// Reads or writes of a drive: DMA writes to host memory, or reads of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct DrivePlan {
     /// Index of the core that submits them.
@@ -28,9 +28,9 @@ pub(crate) struct DrivePlan {
 }
 
 impl fmt::Display for DrivePlan {
-    /// The reads in words, for a dry run.
+    /// The commands in words, for a dry run.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Transfer { bytes, count, window, .. } = self.transfer;
+        let Transfer { verb, bytes, count, window, .. } = self.transfer;
         let queues = match self.queues {
             IoQueues::Host => "",
             IoQueues::SubmissionsInCmb => ", by a submission queue in the controller memory buffer",
@@ -39,10 +39,17 @@ impl fmt::Display for DrivePlan {
         let completions = if self.by_interrupt { ", completions by interrupt" } else { "" };
         let (size, depth, from, last) =
             (format_size(bytes), self.depth, window.offset, window.offset + window.len.max(bytes) - 1);
+        let (what, direction, blocks) = match verb {
+            Verb::Store => ("reads of the drive", "to", String::new()),
+            Verb::Load => {
+                let overwritten = format_size(window.places(bytes) * bytes);
+                ("writes to the drive", "from", format!("; the first {overwritten} of the namespace are overwritten"))
+            }
+        };
         write!(
             f,
-            "reads of the drive: {count} x {size} per iteration, at most {depth} outstanding, to offsets {from:#x} to {last:#x} of \
-             the mapped memory{queues}{completions}; each block is read once more at the end, and compared"
+            "{what}: {count} x {size} per iteration, at most {depth} outstanding, {direction} offsets {from:#x} to {last:#x} of \
+             the mapped memory{queues}{completions}{blocks}; each block is read once more at the end, and compared"
         )
     }
 }
@@ -61,6 +68,8 @@ pub(crate) struct DriveLimits {
     pub(crate) interrupts: bool,
     /// Whether completions are announced by an interrupt in plans that do not say.
     pub(crate) by_interrupt: bool,
+    /// Whether blocks of the namespace may be overwritten.
+    pub(crate) is_destructive: bool,
     pub(crate) mapped_bytes: u64,
     pub(crate) cores: u32,
 }
@@ -102,7 +111,19 @@ impl DriveLimits {
         let cmb = (options.queues() == QueuePlace::Cmb).then_some(true);
         let (most_bytes, depth, queues) = (MOST_BYTES, MOST_DEPTH, Queues::Own);
         let (interrupts, by_interrupt) = (true, options.completions() == CompletionBy::Interrupt);
-        DriveLimits { namespace, most_bytes, depth, queues, cmb, interrupts, by_interrupt, mapped_bytes, cores }
+        let is_destructive = options.destructive.is_some();
+        DriveLimits {
+            namespace,
+            most_bytes,
+            depth,
+            queues,
+            cmb,
+            interrupts,
+            by_interrupt,
+            is_destructive,
+            mapped_bytes,
+            cores,
+        }
     }
 
     /// Largest transfer of a controller with this limit, by its data pointers.
@@ -119,7 +140,7 @@ pub(crate) fn whole(bytes: u64, len: u64, depth: u32) -> Plan {
     Plan::new(vec![EngineJob::Transfer(Transfer { card: 0, verb, partner, bytes, count, window, outstanding })], 1)
 }
 
-/// The reads of a plan with DMA; `None` for other work.
+/// The commands of a plan with DMA; `None` for other work.
 pub(crate) fn of(plan: &Plan, limits: &DriveLimits) -> Option<Result<DrivePlan, Refusal>> {
     let asked = match &plan.work {
         Work::Engines(work) => engines(work, limits),
@@ -141,14 +162,16 @@ fn refused<T>(what: impl Into<String>, because: impl Into<String>) -> Result<T, 
 fn engines(work: &EngineWork, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
     let transfer = match work.jobs.as_slice() {
         [EngineJob::Transfer(transfer)] => *transfer,
-        [EngineJob::WriteRead(_)] => return refused("writes that are followed by reads", NO_WRITES),
+        [EngineJob::WriteRead(_)] => {
+            return refused("writes that are followed by reads", "a drive executes its commands in any order");
+        }
         [EngineJob::OnChannels(dealt)] => {
             return refused(format!("{} channels of a card", dealt.channels), "the drive has one I/O queue pair");
         }
         jobs => {
             return refused(
                 format!("{} jobs of devices", jobs.len()),
-                "one drive is open, which only reads its medium",
+                "one drive is open, whose commands are all reads or all writes",
             );
         }
     };
@@ -162,9 +185,6 @@ fn engines(work: &EngineWork, limits: &DriveLimits) -> Result<DrivePlan, Refusal
     let queues = if limits.cmb.is_some() { IoQueues::SubmissionsInCmb } else { IoQueues::Host };
     Ok(DrivePlan { core: 0, transfer, depth, queues, by_interrupt: limits.by_interrupt })
 }
-
-/// Reason for the refusal of DMA reads of host memory.
-const NO_WRITES: &str = "they need commands that write to the medium, and no such command is ever sent to a drive";
 
 fn call(core: u32, call: &DmaCall, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
     let DmaCall { transfer, channel, share, descriptors, completion } = *call;
@@ -224,12 +244,20 @@ fn queues(descriptors: Descriptors, completion: Completion, limits: &DriveLimits
 /// Checks a transfer against the drive and the mapped memory.
 fn fits(asked: DrivePlan, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
     let Transfer { card, verb, partner, bytes, window, .. } = asked.transfer;
-    let DriveLimits { namespace, most_bytes, depth, queues, mapped_bytes, cores, .. } = *limits;
+    let DriveLimits { namespace, most_bytes, depth, queues, mapped_bytes, cores, is_destructive, .. } = *limits;
     if card != 0 || partner != Partner::Host {
         return refused("DMA between cards", "one drive is open");
     }
-    if verb == Verb::Load {
-        return refused("DMA reads of host memory", NO_WRITES);
+    if verb == Verb::Load && !is_destructive {
+        let because = match queues {
+            Queues::Own => {
+                "they need commands that write to the medium, which are sent only to a namespace that --destructive names"
+            }
+            Queues::Kernel | Queues::Ioctl => {
+                "they need commands that write to the medium, and none is ever sent through the kernel's driver"
+            }
+        };
+        return refused("DMA reads of host memory", because);
     }
     if asked.core >= cores {
         return refused(format!("core {}", asked.core), format!("{cores} cores are usable, counted from 0"));
@@ -238,7 +266,7 @@ fn fits(asked: DrivePlan, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
     let size = || format!("a transfer of {}", format_size(bytes));
     if bytes == 0 || !bytes.is_multiple_of(block) {
         let because =
-            format!("the logical blocks of the namespace have {}, and a read has whole blocks", format_size(block));
+            format!("the logical blocks of the namespace have {}, and a command has whole blocks", format_size(block));
         return refused(size(), because);
     }
     if bytes > most_bytes {
@@ -260,6 +288,14 @@ fn fits(asked: DrivePlan, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
     let end = window.offset.checked_add(window.len.max(bytes));
     if end.is_none_or(|end| end > mapped_bytes) {
         let because = format!("{} can be mapped", format_size(mapped_bytes));
+        return refused(format!("a window of {} of host memory", format_size(window.len)), because);
+    }
+    // Two writes to one block have no order.
+    if verb == Verb::Load && window.places(bytes).saturating_mul(bytes) > namespace.bytes() {
+        let because = format!(
+            "each place is written to blocks of its own, and the namespace has {}",
+            format_size(namespace.bytes())
+        );
         return refused(format!("a window of {} of host memory", format_size(window.len)), because);
     }
     Ok(asked)
@@ -306,9 +342,25 @@ mod tests {
     }
 
     #[test]
-    fn reads_of_host_memory_are_refused_because_they_would_write_to_the_medium() {
-        let read = Transfer { verb: Verb::Load, ..transfer(512) };
-        assert!(of_transfer(read).contains("no such command is ever sent"));
+    fn reads_of_host_memory_write_to_the_medium_and_need_a_namespace_that_is_named() {
+        let window = |len| Window { offset: 0, len, pattern: Pattern::Sequential };
+        let read = Transfer { verb: Verb::Load, window: window(128 << 10), ..transfer(512) };
+        assert!(of_transfer(read).contains("only to a namespace that --destructive names"));
+        let plan = |transfer| Plan::new(vec![EngineJob::Transfer(transfer)], 1);
+        let of_kernel = DriveLimits { queues: Queues::Kernel, ..limits() };
+        assert!(verdict(&plan(read), &of_kernel).contains("none is ever sent through the kernel's driver"));
+        // The namespace has 128 KiB.
+        let named = DriveLimits { is_destructive: true, ..limits() };
+        assert_eq!(verdict(&plan(read), &named), "depth 63");
+        let beyond = Transfer { window: window((128 << 10) + 512), ..read };
+        assert!(verdict(&plan(beyond), &named).contains("blocks of its own, and the namespace has 128KiB"));
+        assert_eq!(verdict(&plan(Transfer { verb: Verb::Store, ..beyond }), &named), "depth 63");
+        let words = of(&plan(read), &named).unwrap().ok().unwrap().to_string();
+        assert!(
+            words.contains("writes to the drive")
+                && words.contains("the first 128KiB of the namespace are overwritten"),
+            "{words}"
+        );
     }
 
     #[test]

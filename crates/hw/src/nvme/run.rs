@@ -1,4 +1,4 @@
-//! Runs of plans with reads of a drive, through any queue: samples, and verification of the bytes.
+//! Runs of plans with reads or writes of a drive, through any queue: samples, and verification of the bytes.
 
 use super::error::NvmeError;
 use super::identify::Namespace;
@@ -10,7 +10,7 @@ use crate::x86::pattern;
 use crate::x86::run::{Numbering, Run};
 use crate::x86::sample::{Delivery, Limits, Stamps, stamp_before, timed};
 use crate::x86::timer::Timer;
-use lanemark_machine::{Confirmed, MachineError, Plan, Samples, Transfer};
+use lanemark_machine::{Confirmed, MachineError, Plan, Samples, Transfer, Verb};
 use lanemark_units::Ticks;
 use rustix::io::Errno;
 use std::cell::{Cell, RefCell};
@@ -19,17 +19,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Time that Linux waits for a command, as a limit of those outside of samples: a Flush may have to empty a cache.
 const LONGEST: Ticks = Ticks::whole_ns(30_000_000_000);
-/// The bytes of the place for verification before a read.
+/// The bytes of the place for verification before a read, and of the blocks before writes.
 const POISON: u64 = 0xdead_10cc_dead_10cc;
 
 /// A queue through which commands reach a drive.
-pub(crate) trait ReadQueue {
+pub(crate) trait DriveQueue {
     /// A command that is ready to be submitted.
     type Command: Copy;
 
     /// A read of `blocks` logical blocks, `bytes` bytes, from `first` on to the byte `at` of the host memory. Its data pointers
     /// are those of this place of the window, or of the scratch, whose number follows that of the last place.
     fn read(&self, first: u64, blocks: u32, at: u64, bytes: u64, place: u64) -> Self::Command;
+
+    /// A write of these bytes to these blocks, whose contents are lost; `None` if this queue only reads.
+    fn write(&self, first: u64, blocks: u32, at: u64, bytes: u64, place: u64) -> Option<Self::Command>;
 
     /// Runs the commands of `next` with at most `depth` outstanding, until it returns `None` and all have completed.
     /// `check` is called during long waits, and ends them with an error.
@@ -50,9 +53,9 @@ pub(crate) trait ReadQueue {
 /// A command failed: the error, and the name of an outstanding command.
 pub(crate) type Failure = (NvmeError, &'static str);
 
-/// The parts of a machine that reads need.
+/// A plan with reads or writes of a drive, and the parts of a machine that it needs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reads<'a> {
+pub(crate) struct DriveRun<'a> {
     pub(crate) name: &'a str,
     pub(crate) cpu: usize,
     pub(crate) timer: Timer,
@@ -64,7 +67,7 @@ pub(crate) struct Reads<'a> {
     pub(crate) namespace: Namespace,
 }
 
-/// Host memory of reads: the window of the plan, and a place for verification.
+/// Host memory of a plan: the window of the plan, and a place for verification.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places {
     pub(crate) window_end: u64,
@@ -82,7 +85,7 @@ impl Places {
     }
 }
 
-impl Reads<'_> {
+impl DriveRun<'_> {
     /// Seed of the bytes in the window before the run.
     const fn seed(&self) -> u64 {
         2 * self.number
@@ -93,15 +96,15 @@ impl Reads<'_> {
         fill(pages, Places::of(&self.asked.transfer).window_end, self.seed());
     }
 
-    /// Samples, and reads the blocks of the last iteration once more; compares both.
-    pub(crate) fn measured<Q: ReadQueue>(
+    /// Samples, and reads the blocks of the last iteration once more; compares them with the host memory.
+    pub(crate) fn measured<Q: DriveQueue>(
         &self,
         queue: &mut Q,
         pages: &HostPages,
         samples: &mut Samples,
     ) -> Result<Confirmed, MachineError> {
-        let Reads { plan, namespace, asked, .. } = *self;
-        let Transfer { bytes, count, window: places, .. } = asked.transfer;
+        let DriveRun { plan, namespace, asked, .. } = *self;
+        let Transfer { verb, bytes, count, window: places, .. } = asked.transfer;
         let blocks = (bytes / namespace.block_bytes) as u32;
         // Each place of the window has blocks of its own, as far as the namespace reaches.
         let pieces = (namespace.blocks / u64::from(blocks)).max(1);
@@ -109,8 +112,24 @@ impl Reads<'_> {
         let at = |place: u64| places.offset + place * places.step(bytes);
         let index = |nth: u64| (places.place(nth, bytes) - places.offset) / places.step(bytes);
         let all = places.places(bytes);
-        let reads: Vec<Q::Command> =
-            (0..all).map(|place| queue.read(first_block(place), blocks, at(place), bytes, place)).collect();
+        let command = |place: u64| match verb {
+            Verb::Store => Some(queue.read(first_block(place), blocks, at(place), bytes, place)),
+            Verb::Load => queue.write(first_block(place), blocks, at(place), bytes, place),
+        };
+        let commands: Option<Vec<Q::Command>> = (0..all).map(command).collect();
+        let commands = commands.ok_or_else(|| self.device_error(format!("{}: its queue only reads", self.name)))?;
+        let transfers = plan.passes.saturating_mul(count);
+        let last: BTreeSet<u64> = (transfers.saturating_sub(count)..transfers).map(index).collect();
+        let scratch = Places::of(&asked.transfer).scratch;
+        let poison = || (scratch..scratch + bytes).step_by(8).for_each(|word| pages.store_word(word, POISON));
+        if verb == Verb::Load {
+            // Blocks that a former run wrote may have the same bytes.
+            poison();
+            for place in &last {
+                let write = queue.write(first_block(*place), blocks, scratch, bytes, all);
+                write.map_or(Ok(()), |write| self.once(queue, write))?;
+            }
+        }
 
         let run = Run {
             machine: self.name,
@@ -133,7 +152,7 @@ impl Reads<'_> {
             let end = passes.saturating_mul(count);
             let stamps = timed(limits, first, 1, |_| {
                 let next = || {
-                    let command = (nth < end).then(|| reads.get(index(nth) as usize).copied()).flatten();
+                    let command = (nth < end).then(|| commands.get(index(nth) as usize).copied()).flatten();
                     nth += 1;
                     command
                 };
@@ -147,17 +166,13 @@ impl Reads<'_> {
             queue.check()?;
             failure.get().map_or(Ok(stamps), |failure| Err(self.failed(failure, plan.timeout)))
         };
-        run.take(samples, "reading from the drive", || {}, take)?;
+        let doing = if verb == Verb::Load { "writing to the drive" } else { "reading from the drive" };
+        run.take(samples, doing, || {}, take)?;
 
-        let transfers = plan.passes.saturating_mul(count);
-        let last: BTreeSet<u64> = (transfers.saturating_sub(count)..transfers).map(index).collect();
-        let scratch = Places::of(&asked.transfer).scratch;
         let (mut meant, mut found) = (vec![0; bytes as usize], vec![0; bytes as usize]);
         let mut confirmed_bytes = 0;
         for place in &last {
-            for word in (scratch..scratch + bytes).step_by(8) {
-                pages.store_word(word, POISON);
-            }
+            poison();
             let again = queue.read(first_block(*place), blocks, scratch, bytes, all);
             self.once(queue, again)?;
             pages.read(scratch, &mut meant);
@@ -168,7 +183,7 @@ impl Reads<'_> {
     }
 
     /// Runs one command outside of the samples.
-    pub(crate) fn once<Q: ReadQueue>(&self, queue: &mut Q, command: Q::Command) -> Result<(), MachineError> {
+    pub(crate) fn once<Q: DriveQueue>(&self, queue: &mut Q, command: Q::Command) -> Result<(), MachineError> {
         let (mut once, longest) = (Some(command), self.plan.timeout.max(LONGEST));
         let done = self.commands(queue, 1, longest, || once.take());
         done.map_err(|failure| self.failed(failure, longest))
@@ -176,7 +191,7 @@ impl Reads<'_> {
 
     /// Runs commands, until a timeout or an interruption.
     #[inline]
-    pub(crate) fn commands<Q: ReadQueue>(
+    pub(crate) fn commands<Q: DriveQueue>(
         &self,
         queue: &mut Q,
         depth: u32,
@@ -193,7 +208,7 @@ impl Reads<'_> {
         let changed = changed_beside(pages, self.plan, &self.asked.transfer, end, self.seed());
         let Some(changed) = changed else { return Ok(()) };
         Err(self.device_error(format!(
-            "{}: the drive has changed the byte at offset {changed} of the host memory, which is outside of every read: its \
+            "{}: the drive has changed the byte at offset {changed} of the host memory, which is outside of every transfer: its \
              firmware is at fault",
             self.name
         )))
