@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 export LANEMARK_LIVE ?= 1
 
 .DEFAULT_GOAL := build
-.PHONY: help wasm build install-c conform test test-qemu test-iommufd test-runtimes test-rtl prove synthesise rtl-platform test-python test-long test-browser test-ssh runtimes ptxas lint bench reproduce dependencies schemas corpus picture fuzz mutants structures
+.PHONY: help wasm build install-c conform test test-qemu test-iommufd test-kmod-debug test-runtimes test-rtl prove synthesise rtl-platform test-python test-long test-browser test-ssh runtimes ptxas lint bench reproduce dependencies schemas corpus picture fuzz mutants structures
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -49,7 +49,7 @@ test-qemu: ## run the tests on a real kernel with emulated cards; unpacked into 
 
 # The usual kernel's package also has the programs of the guest.
 test-iommufd: ## run the tests of VFIO on kernels with iommufd, which it builds; takes ten minutes of a processor the first time
-	@status=0; skipped=; { checks/guest/fetch && checks/guest/kernel; } || status=$$?; \
+	@status=0; skipped=; { checks/guest/fetch && checks/guest/kernel iommufd; } || status=$$?; \
 	if [ $$status -eq 77 ] && [ -z "$$LANEMARK_REQUIRE_IOMMUFD" ]; then \
 		skipped="a kernel with iommufd, for the reason before the tests"; \
 	elif [ $$status -ne 0 ]; then \
@@ -59,6 +59,16 @@ test-iommufd: ## run the tests of VFIO on kernels with iommufd, which it builds;
 		LANEMARK_GUEST_KERNEL=$$kernel LANEMARK_SKIPPED_IOMMUFD="$$skipped" \
 			$(CARGO) test --locked --workspace --test guest || exit $$?; \
 	done
+
+test-kmod-debug: ## run the tests of our kernel module under lockdep and KASAN, on a kernel that it builds; takes 20 minutes of a processor the first time
+	@status=0; skipped=; { checks/guest/fetch && checks/guest/kernel debug; } || status=$$?; \
+	if [ $$status -eq 77 ] && [ -z "$$LANEMARK_REQUIRE_KMOD_DEBUG" ]; then \
+		skipped="a kernel with lockdep and KASAN, for the reason before the tests"; \
+	elif [ $$status -ne 0 ]; then \
+		exit $$status; \
+	fi; \
+	LANEMARK_GUEST_KERNEL=guest-kernel-debug LANEMARK_SKIPPED_KMOD="$$skipped" \
+		$(CARGO) test --locked --workspace --test guest
 
 DUT ?= duts/host.toml
 conform: ## test a backend on a device that DUT=FILE names (see duts/), whose named bytes are overwritten, and print a report

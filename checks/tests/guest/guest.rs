@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Time limit of a boot, which takes three seconds on an idle machine.
+/// Time limit of a boot, which takes three seconds on an idle machine, and NN with [`KERNEL_WITH_CHECKS`].
 const BOOT: Duration = Duration::from_secs(90);
 /// Time limit of a command.
 const COMMAND: Duration = Duration::from_mins(4);
@@ -49,6 +49,8 @@ pub const KERNEL_WITH_VIRTIO_IOMMU: &str = "guest-kernel-virtio";
 pub const KERNEL_WITH_IOMMUFD: &str = "guest-kernel-iommufd";
 /// The kernel with both.
 pub const KERNEL_WITH_BOTH: &str = "guest-kernel-iommufd-groups";
+/// Linux 6.12 with lockdep, KASAN and checks of DMA mappings, which `checks/guest/kernel` builds.
+pub const KERNEL_WITH_CHECKS: &str = "guest-kernel-debug";
 
 /// The kernel of guests that need no certain one: [`KERNEL`], or the one that `LANEMARK_GUEST_KERNEL` names, so that the same
 /// tests run on another one.
@@ -57,7 +59,10 @@ pub fn usual_kernel() -> &'static str {
         "" => KERNEL,
         KERNEL_WITH_IOMMUFD => KERNEL_WITH_IOMMUFD,
         KERNEL_WITH_BOTH => KERNEL_WITH_BOTH,
-        other => panic!("LANEMARK_GUEST_KERNEL={other}: it is none of {KERNEL_WITH_IOMMUFD}, {KERNEL_WITH_BOTH}"),
+        KERNEL_WITH_CHECKS => KERNEL_WITH_CHECKS,
+        other => panic!(
+            "LANEMARK_GUEST_KERNEL={other}: it is none of {KERNEL_WITH_IOMMUFD}, {KERNEL_WITH_BOTH}, {KERNEL_WITH_CHECKS}"
+        ),
     }
 }
 
@@ -339,8 +344,9 @@ fn qemu() -> Vec<PathBuf> {
 
 fn kernel(packages: &str) -> PathBuf {
     let boot = tools().join(packages).join("root/boot");
-    let files = fs::read_dir(&boot)
-        .unwrap_or_else(|error| panic!("{}: {error}; run make test-qemu or make test-iommufd", boot.display()));
+    let files = fs::read_dir(&boot).unwrap_or_else(|error| {
+        panic!("{}: {error}; run make test-qemu, test-iommufd or test-kmod-debug", boot.display())
+    });
     let mut kernels = files.map(|file| file.unwrap().path());
     kernels.find(|path| path.file_name().unwrap().to_string_lossy().starts_with("vmlinuz-")).unwrap()
 }
@@ -377,7 +383,8 @@ fn initramfs(packages: &str, programs: &[&Path]) -> Initramfs {
     archive.program("etc/passwd", format!("somebody:x:{SOMEBODY}:{SOMEBODY}::/tmp:/bin/sh\n").as_bytes());
     archive.program("init", include_bytes!("../../guest/init"));
     archive.program("bin/busybox", &fs::read(tools().join(KERNEL).join("root/bin/busybox")).unwrap());
-    let ours = module::built().filter(|_| packages == KERNEL).map(Path::to_path_buf);
+    let has_module = matches!(packages, KERNEL | KERNEL_WITH_CHECKS) && packages == usual_kernel();
+    let ours = module::built().filter(|_| has_module).map(Path::to_path_buf);
     for (place, module) in modules(&tools().join(packages).join("root")).iter().chain(&ours).enumerate() {
         let name = module.file_name().unwrap().to_str().unwrap();
         // The guest loads them in alphabetical order.

@@ -2,8 +2,8 @@
 //!
 //! `make test-qemu` runs these tests: a Debian kernel in an emulator, with emulated devices. If it cannot fetch the emulator,
 //! it sets `LANEMARK_SKIPPED_QEMU` to the reason, and they are counted as ignored. `make test-iommufd` runs those of VFIO on
-//! kernels that are built for it (`LANEMARK_GUEST_KERNEL`). No test measures speed, because an emulator
-//! has no caches, write combining or links.
+//! kernels that are built for it (`LANEMARK_GUEST_KERNEL`), and `make test-kmod-debug` those of our module on a kernel that
+//! checks itself. No test measures speed, because an emulator has no caches, write combining or links.
 
 mod bench;
 mod card;
@@ -30,7 +30,7 @@ mod vfio;
 mod xdma_card;
 mod xdma_twin;
 
-use guest::{Guest, Guests, Hardware, KERNEL_WITH_BOTH, KERNEL_WITH_IOMMUFD, Lent, usual_kernel};
+use guest::{Guest, Guests, Hardware, KERNEL_WITH_BOTH, KERNEL_WITH_CHECKS, KERNEL_WITH_IOMMUFD, Lent, usual_kernel};
 use lanemark_checks::trials::{Available, Trial, run};
 use lanemark_checks::{compile_c_example, lanemark, library, trials};
 use std::fs;
@@ -44,6 +44,7 @@ fn main() -> ExitCode {
     match usual_kernel() {
         KERNEL_WITH_IOMMUFD => return run(of_iommufd(&built)),
         KERNEL_WITH_BOTH => return run(of_both(&built)),
+        KERNEL_WITH_CHECKS => return run(of_module(&kernel.and(&Available::unless("LANEMARK_SKIPPED_KMOD")))),
         _ => {}
     }
     let tests = trials!(
@@ -84,6 +85,7 @@ fn main() -> ExitCode {
         drive::reads_of_every_size_and_depth_return_the_bytes_of_the_image,
         drive::a_read_beyond_the_end_is_refused_by_the_drive_with_its_status,
         drive::a_drive_answers_questions_about_dma_writes_and_names_the_rest,
+        drive::dma_reads_overwrite_only_the_first_blocks_of_a_namespace_that_is_named,
         drive::queue_depths_are_outstanding_transfers,
         drive::blocks_of_4_kib_and_a_small_namespace_limit_the_sizes,
         drive::a_drive_without_a_namespace_says_so_and_maps_memory,
@@ -140,10 +142,28 @@ fn main() -> ExitCode {
         vfio::a_second_process_is_refused_until_the_first_is_killed,
     );
     let module = kernel.and(&Available::unless("LANEMARK_SKIPPED_KMOD"));
-    let of_module = trials!(
+    let with_module = trials!(
         module;
         guide::commands_with_our_module_print_the_shown_output,
         guide::commands_with_amds_driver_print_the_shown_output,
+        xdma_card::a_card_reads_and_writes_host_memory_and_only_addresses_that_are_given_away,
+        xdma_card::a_card_behind_amds_driver_keeps_every_promise,
+        xdma_card::several_channels_move_their_shares_at_once,
+        xdma_card::bytes_that_the_card_stores_elsewhere_or_not_at_all_are_not_confirmed,
+        xdma_card::errors_of_the_driver_end_a_run_with_the_file_and_a_remedy,
+        xdma_card::a_card_without_a_range_of_its_memory_and_other_paths_are_refused,
+        xdma_card::a_dry_run_lists_the_calls_and_makes_none,
+        xdma_card::a_second_program_is_refused_and_a_killed_one_leaves_no_lock,
+        xdma_card::a_signal_within_a_call_ends_transfers_by_the_driver,
+        xdma_card::unbinding_the_driver_ends_a_run_with_the_name_of_the_card,
+    );
+    run(tests.into_iter().chain(with_module).chain(of_module(&module)).collect())
+}
+
+/// The tests of our kernel module.
+fn of_module(module: &Available) -> Vec<Trial> {
+    let tests = trials!(
+        module;
         module::every_memory_type_is_mapped_and_read_back,
         module::mistakes_are_refused_with_their_error,
         module::random_requests_leave_no_warning_in_the_kernels_log,
@@ -156,18 +176,8 @@ fn main() -> ExitCode {
         module::a_card_behind_the_module_keeps_every_promise,
         module::a_dry_run_prints_steps_mappings_and_calls_and_changes_nothing,
         module::a_card_answers_with_cached_types_and_driver_calls,
-        xdma_card::a_card_reads_and_writes_host_memory_and_only_addresses_that_are_given_away,
-        xdma_card::a_card_behind_amds_driver_keeps_every_promise,
-        xdma_card::several_channels_move_their_shares_at_once,
-        xdma_card::bytes_that_the_card_stores_elsewhere_or_not_at_all_are_not_confirmed,
-        xdma_card::errors_of_the_driver_end_a_run_with_the_file_and_a_remedy,
-        xdma_card::a_card_without_a_range_of_its_memory_and_other_paths_are_refused,
-        xdma_card::a_dry_run_lists_the_calls_and_makes_none,
-        xdma_card::a_second_program_is_refused_and_a_killed_one_leaves_no_lock,
-        xdma_card::a_signal_within_a_call_ends_transfers_by_the_driver,
-        xdma_card::unbinding_the_driver_ends_a_run_with_the_name_of_the_card,
     );
-    run(tests.into_iter().chain(of_module).collect())
+    tests.into()
 }
 
 /// The tests of VFIO on a kernel with iommufd alone.
