@@ -169,6 +169,10 @@ pub fn blocked_dma_is_an_error_with_the_report_of_the_kernel() {
         assert!(said.stderr.contains(words), "{words}: {said:?}");
     }
     assert_eq!(state(&mut guest, "0000:00:06.0"), (false, String::new()));
+    // The doctor finds the same in the kernel's log.
+    let said = guest.run("lanemark doctor");
+    let words = "the IOMMU refused requests, by the kernel's log";
+    assert!(said.stdout.contains(words) && said.stdout.contains("DMA Read"), "{said:?}");
 }
 
 pub fn an_interrupt_that_never_comes_is_a_timeout_with_its_name() {
@@ -233,10 +237,16 @@ pub fn the_driver_is_restored_after_a_signal_and_listed_after_a_kill() {
         assert!(status == "130" && said.contains("restored; driver now: none"), "{signal}: {status} {said}");
         assert_eq!(state(&mut guest, EDU), (false, String::new()), "{signal}");
     }
+    // Pages that are pinned: acquired and not released.
+    let pinned =
+        "awk '/nr_foll_pin_acquired/ { a = $2 } /nr_foll_pin_released/ { r = $2 } END { print a - r }' /proc/vmstat";
+    let before = guest.expect(pinned);
     long_run(&mut guest, EDU);
+    assert_ne!(guest.expect(pinned), before, "a run pins pages");
     guest.expect("kill -KILL $(pidof lanemark)");
     ended(&mut guest);
     assert_eq!(state(&mut guest, EDU), (false, "vfio-pci".to_owned()), "the kernel has cleared bus mastering");
+    assert_eq!(guest.expect(pinned), before, "pages are pinned");
     let next =
         guest.run(&format!("lanemark bench --on {EDU} --bind vfio-pci --device edu --question dma_read_latency"));
     assert!(next.status == 2 && next.stderr.contains(&format!("lanemark unbind {EDU}")), "{next:?}");

@@ -135,3 +135,17 @@ pub fn a_read_to_memory_that_was_just_unmapped_is_blocked_by_a_virtual_iommu() {
     });
     guest.expect(&format!("lanemark unbind {DRIVE}"));
 }
+
+pub fn without_an_iommu_a_card_is_not_bound_to_vfio() {
+    let hardware = Hardware { packages: usual_kernel(), devices: &["-device edu,addr=0x5"], kernel: "" };
+    let mut guest = Guest::boot(&hardware, &[lanemark()], |_| {});
+    for command in ["bind 0000:00:05.0", "bench --on 0000:00:05.0 --bind vfio-pci --device edu"] {
+        let said = guest.run(&format!("lanemark {command}"));
+        assert!(said.status == 2 && said.stderr.contains("IOMMU") && said.stderr.contains("iommu=on"), "{said:?}");
+        assert_eq!(
+            guest.run("[ -e /sys/bus/pci/devices/0000:00:05.0/driver ]").status,
+            1,
+            "it has no driver, as before"
+        );
+    }
+}

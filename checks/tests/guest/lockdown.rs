@@ -1,9 +1,21 @@
 //! Behaviour under kernel lockdown, as with secure boot.
 
 use crate::boot;
+use crate::guest::{Guests, Lent};
+
+fn shared() -> Lent<'static> {
+    static GUESTS: Guests = Guests::new(|| boot("lockdown=integrity"));
+    GUESTS.lend()
+}
+
+pub fn vfio_works_under_lockdown() {
+    let asked = "--question dma_map_cost --sizes 4KiB --budget 0.1";
+    let said = shared().expect(&format!("lanemark bench --on 0000:00:07.0 --bind vfio-pci {asked}"));
+    assert!(said.contains("iommu strict") && said.ends_with("restored; driver now: nvme\n"), "{said}");
+}
 
 pub fn kernel_lockdown_is_named_as_the_reason() {
-    let mut guest = boot("lockdown=integrity");
+    let mut guest = shared();
     let state = guest.expect("mount -t securityfs s /sys/kernel/security; cat /sys/kernel/security/lockdown");
     assert!(state.contains("[integrity]"), "{state}");
     let refused = guest.run("touch-card 0000:01:00.0 2:0..4KiB uc peek:0:4");

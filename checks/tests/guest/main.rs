@@ -12,6 +12,7 @@ mod dma;
 mod doctor;
 mod drive;
 mod driver;
+mod eight_cards;
 mod guest;
 mod guide;
 mod host;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         bench::the_record_contains_the_slowest_link_on_the_path,
         bench::only_named_ranges_are_accessed,
         bench::a_bound_driver_is_bypassed_only_with_the_option,
+        bench::a_second_process_is_refused_until_the_first_one_is_killed,
         bench::a_bar_claimed_by_the_kernel_is_refused_with_the_kernels_rule,
         bench::memory_decoding_is_enabled_only_with_the_option_and_recorded,
         card::a_card_keeps_every_promise,
@@ -103,11 +105,13 @@ fn main() -> ExitCode {
         driver::a_card_without_a_driver_is_bound_and_left_without_one,
         driver::a_driver_that_refuses_the_device_leaves_the_former_one,
         driver::binding_needs_root,
+        eight_cards::eight_cards_move_data_in_a_ring_and_touch_nothing_beside_the_named_pages,
         guide::card_commands_print_the_shown_output,
         guide::commands_for_an_engine_with_descriptors_print_the_shown_output,
         host::bench_of_the_guests_memory_is_marked_as_emulated,
         iommus::a_virtual_iommu_answers_the_questions_of_a_real_one,
         iommus::vt_d_without_caching_mode_answers_the_same_questions,
+        iommus::without_an_iommu_a_card_is_not_bound_to_vfio,
         iommus::vfio_without_interrupt_remapping_is_refused_with_the_setting_that_permits_it,
         iommus::dma_blocked_by_a_virtual_iommu_is_an_error_with_the_report_of_the_kernel,
         iommus::a_read_to_memory_that_was_just_unmapped_is_blocked_by_a_virtual_iommu,
@@ -121,6 +125,7 @@ fn main() -> ExitCode {
         kernel_drive::a_signal_ends_the_reads_by_the_kernel,
         kernel_drive::removing_a_drive_ends_its_reads_with_its_name,
         lockdown::kernel_lockdown_is_named_as_the_reason,
+        lockdown::vfio_works_under_lockdown,
         peers::a_card_writes_and_reads_the_memory_of_another_one_and_nothing_beside_it,
         peers::cards_below_a_switch_and_functions_of_one_group_move_data_between_them,
         peers::a_dry_run_of_transfers_between_cards_changes_nothing,
