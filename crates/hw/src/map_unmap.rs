@@ -1,5 +1,6 @@
 //! DMA mappings of memory, made by the library that programs use: for a device that does not exist, or by an IOMMU.
 
+use crate::x86::run::Clock;
 use crate::x86::sample::{Limits, Stamps, timed};
 use lanemark_dma::{
     AccessOrder, Backend, Buffer, DmaError, Domain, FreeList, IovaAllocator, IovaRange, MSI_WINDOW, Magazine, Mapping,
@@ -28,6 +29,11 @@ pub(crate) trait Mapper {
     /// # Errors
     /// Errors of the library.
     fn timed(&mut self, limits: &Limits<'_>, first: u64, passes: u64) -> Result<Stamps, LibraryError>;
+
+    /// Clock of the times.
+    fn clock(&self) -> Clock {
+        Clock::Program
+    }
 }
 
 /// Creates a mapper for `asked`, for a device that does not exist, with an instance of the library of its own and no

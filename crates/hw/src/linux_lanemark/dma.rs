@@ -1,11 +1,13 @@
 //! Mappings of host memory for the card by the kernel's DMA API, through the module.
 //!
 //! The program times both system calls together. The module times their parts by the kernel's clock, which has steps of a
-//! nanosecond and is read in some tens of them: a short part of one mapping is no more exact than that.
+//! nanosecond and is read in some tens of them: a short part of one mapping is no more exact than that. These times contain
+//! no timestamps of the program, so the cost of those is not subtracted.
 
 use super::ioctl::{DmaTimes, Mapped, map_and_unmap};
 use crate::host_pages::HostPages;
 use crate::map_unmap::{LibraryError, Mapper, pairs_timed};
+use crate::x86::run::Clock;
 use crate::x86::sample::{Ending, Limits, Stamps};
 use crate::x86::timer::Timer;
 use lanemark_machine::{KernelMemory, KernelPart, MapUnmap, Means};
@@ -72,6 +74,14 @@ impl KernelMapper {
     }
 }
 
+/// Clock of a part: that of the kernel, except for both calls.
+const fn clock(part: KernelPart) -> Clock {
+    match part {
+        KernelPart::Calls => Clock::Program,
+        KernelPart::Pin | KernelPart::Map | KernelPart::Unmap | KernelPart::Unpin => Clock::Other,
+    }
+}
+
 /// Time of a part; `None` for both calls, which the program times.
 const fn of_part(part: KernelPart, times: DmaTimes) -> Option<Ticks> {
     match part {
@@ -101,6 +111,10 @@ impl Mapper for KernelMapper {
         let end = self.timer.cycles(sum);
         Ok(Stamps { start: 0, issued: end, delivered: end, ..stamps })
     }
+
+    fn clock(&self) -> Clock {
+        clock(self.part)
+    }
 }
 
 #[cfg(test)]
@@ -115,6 +129,8 @@ mod tests {
             parts.map(|part| of_part(part, times)),
             [None, Some(Ticks(1)), Some(Ticks(2)), Some(Ticks(3)), Some(Ticks(4))]
         );
+        let is_timed_here = |part| clock(part) == Clock::Program;
+        assert_eq!(parts.map(is_timed_here), parts.map(|part| of_part(part, times).is_none()));
     }
 
     #[test]

@@ -57,10 +57,11 @@ impl CardMachine {
         if let Timed::MapUnmap(asked) = ask.work {
             let mapper = self.allowance.files.mapper(opened, asked, self.timer);
             let mut mapper = mapper.map_err(|error| refused(&name, error))?;
+            let clock = mapper.clock();
             let timed = |limits: &Limits<'_>, first, passes| {
                 mapper.timed(limits, first, passes).map_err(|error| refused(&name, error))
             };
-            run.take(samples, "mapping memory for DMA", || {}, timed)?;
+            run.take_by(clock, samples, "mapping memory for DMA", || {}, timed)?;
             samples.confirmed = None;
             device.check_present().map_err(card)?;
             samples.spent = self.timer.ticks(stamp_before().saturating_sub(begun));
