@@ -152,6 +152,7 @@ fn main() -> ExitCode {
         module::bus_mastering_is_off_unless_asked_for_and_off_at_the_end,
         module::only_a_named_function_without_another_claim_is_bound,
         module::a_second_program_is_refused_and_the_driver_is_restored,
+        module::a_bounce_buffer_is_reported_with_the_number_of_its_pages,
         module::removing_the_driver_ends_the_mappings_of_a_program,
         module::a_card_behind_the_module_keeps_every_promise,
         module::a_dry_run_prints_steps_mappings_and_calls_and_changes_nothing,

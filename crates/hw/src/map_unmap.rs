@@ -6,7 +6,7 @@ use lanemark_dma::{
     AccessOrder, Backend, Buffer, DmaError, Domain, FreeList, IovaAllocator, IovaRange, MSI_WINDOW, Magazine, Mapping,
     NullBackend, PageTable, Permission, Pool, Ranges, Sequential, Space,
 };
-use lanemark_machine::{Invalidation, MachineError, MapUnmap, Means, Strategy, Table};
+use lanemark_machine::{BounceBuffer, Invalidation, MachineError, MapUnmap, Means, Strategy, Table};
 use lanemark_units::{HostPhys, Iova, Ticks};
 use rustix::io::Errno;
 use std::error::Error;
@@ -33,6 +33,11 @@ pub(crate) trait Mapper {
     /// Clock of the times.
     fn clock(&self) -> Clock {
         Clock::Program
+    }
+
+    /// The use of a bounce buffer, if it is known.
+    fn bounce_buffer(&self) -> Option<BounceBuffer> {
+        None
     }
 }
 
