@@ -63,6 +63,7 @@ fn main() -> ExitCode {
         card::registers_are_loaded_and_not_stored_to_by_default,
         card::a_non_prefetchable_bar_has_no_write_combining_mapping,
         descriptors::a_card_that_fetches_descriptors_answers_questions_about_dma,
+        descriptors::registers_in_a_page_that_another_bar_shares_are_accessed_by_system_calls,
         descriptors::lists_of_several_pages_end_in_memory_in_a_register_and_by_an_interrupt_of_any_vector,
         descriptors::bytes_that_the_engine_loses_or_writes_beside_a_transfer_are_found,
         descriptors::an_engine_that_hangs_or_sends_no_interrupt_is_a_timeout_with_its_name,
