@@ -164,16 +164,12 @@ static bool is_inside(const struct lanemark *card, u64 offset, u64 len)
 
 static void lanemark_vma_open(struct vm_area_struct *vma)
 {
-	struct lanemark *card = vma->vm_private_data;
-
-	atomic_inc(&card->mapped);
+	atomic_inc(vma->vm_private_data);
 }
 
 static void lanemark_vma_close(struct vm_area_struct *vma)
 {
-	struct lanemark *card = vma->vm_private_data;
-
-	atomic_dec(&card->mapped);
+	atomic_dec(vma->vm_private_data);
 }
 
 /* No pages come later: those of a removed function are gone. */
@@ -207,7 +203,7 @@ static int lanemark_mmap(struct file *file, struct vm_area_struct *vma)
 					   vma->vm_page_prot);
 	}
 	if (!error) {
-		vma->vm_private_data = card;
+		vma->vm_private_data = &card->mapped;
 		vma->vm_ops = &lanemark_vm_ops;
 		atomic_inc(&card->mapped);
 	}
@@ -394,15 +390,12 @@ static int lanemark_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	error = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
 	if (error)
 		goto release;
-	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
-	snprintf(card->name, sizeof(card->name), "lanemark-%s", pci_name(pdev));
-	snprintf(card->path, sizeof(card->path), "lanemark/%s", pci_name(pdev));
-	card->misc.minor = MISC_DYNAMIC_MINOR;
-	card->misc.name = card->name;
-	card->misc.nodename = card->path;
-	card->misc.fops = &lanemark_fops;
-	card->misc.mode = 0600;
-	card->misc.parent = &pdev->dev;
+	card->segment_bytes = min_t(size_t, UINT_MAX, dma_max_mapping_size(&pdev->dev));
+	dma_set_max_seg_size(&pdev->dev, card->segment_bytes);
+	/* The file is in the folder /dev/lanemark. */
+	snprintf(card->name, sizeof(card->name), "lanemark/%s", pci_name(pdev));
+	card->misc = (struct miscdevice){ .minor = MISC_DYNAMIC_MINOR, .name = card->name, .fops = &lanemark_fops,
+					  .mode = 0600, .parent = &pdev->dev };
 	pci_set_drvdata(pdev, card);
 	error = misc_register(&card->misc);
 	if (!error)
@@ -449,5 +442,4 @@ module_pci_driver(lanemark_driver);
 
 MODULE_DESCRIPTION("BARs of a PCI function with a chosen memory type, for measurements");
 MODULE_AUTHOR("the Lanemark authors");
-MODULE_VERSION("1");
 MODULE_LICENSE("GPL");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Memory of programs, pinned and mapped for the function by the kernel's DMA API, and the times of both. */
+#include <linux/iommu.h>
 #include <linux/ktime.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -18,16 +19,15 @@ void lanemark_dma_end(struct lanemark *card, struct dma_mapping *dma, struct lan
 {
 	u64 begun = ktime_get_ns(), between;
 
-	if (dma->coherent) {
+	if (dma->coherent)
 		dma_free_coherent(&card->pdev->dev, dma->len, dma->coherent, dma->address);
-		times->unmap_ns = ktime_get_ns() - begun;
-	} else if (dma->pages) {
+	else if (dma->pages)
 		dma_unmap_sgtable(&card->pdev->dev, &dma->table, dma->direction, 0);
-		between = ktime_get_ns();
+	between = ktime_get_ns();
+	if (dma->pages)
 		unpin(card, dma);
-		times->unmap_ns = between - begun;
-		times->unpin_ns = ktime_get_ns() - between;
-	}
+	times->unmap_ns = between - begun;
+	times->unpin_ns = dma->pages ? ktime_get_ns() - between : 0;
 	memset(dma, 0, sizeof(*dma));
 }
 
@@ -36,8 +36,7 @@ static int pin(struct lanemark *card, struct lanemark_dma_map *asked, struct dma
 {
 	unsigned int flags = FOLL_LONGTERM | (asked->direction == LANEMARK_TO_DEVICE ? 0 : FOLL_WRITE);
 	u64 begun;
-	long pinned;
-	int error;
+	int pinned, error;
 
 	dma->count = asked->len >> PAGE_SHIFT;
 	dma->pages = kvmalloc_array(dma->count, sizeof(*dma->pages), GFP_KERNEL);
@@ -51,7 +50,8 @@ static int pin(struct lanemark *card, struct lanemark_dma_map *asked, struct dma
 	asked->pin_ns = ktime_get_ns() - begun;
 	error = pinned < 0 ? pinned : -EFAULT;
 	if (pinned == dma->count)
-		error = sg_alloc_table_from_pages(&dma->table, dma->pages, dma->count, 0, asked->len, GFP_KERNEL);
+		error = sg_alloc_table_from_pages_segment(&dma->table, dma->pages, dma->count, 0, asked->len,
+							  card->segment_bytes, GFP_KERNEL);
 	if (!error)
 		return 0;
 	if (pinned > 0)
@@ -62,16 +62,31 @@ free:
 	return error;
 }
 
+/* Counts the pages whose device address is that of other memory. On x86-64 without an IOMMU, it is the physical one. */
+static u32 bounced_pages(struct lanemark *card, struct dma_mapping *dma)
+{
+	struct iommu_domain *domain = iommu_get_domain_for_dev(&card->pdev->dev);
+	struct sg_dma_page_iter at;
+	u32 page = 0, bounced = 0;
+	phys_addr_t memory;
+
+	for_each_sgtable_dma_page(&dma->table, &at, 0) {
+		memory = sg_page_iter_dma_address(&at);
+		memory = domain ? iommu_iova_to_phys(domain, memory) : memory;
+		bounced += __sme_clr(memory) != page_to_phys(dma->pages[page++]);
+	}
+	return bounced;
+}
+
 int lanemark_dma_begin(struct lanemark *card, struct lanemark_dma_map *asked)
 {
-	static const enum dma_data_direction directions[] = { DMA_TO_DEVICE, DMA_FROM_DEVICE, DMA_BIDIRECTIONAL,
-							      DMA_BIDIRECTIONAL };
+	static const u8 directions[] = { DMA_TO_DEVICE, DMA_FROM_DEVICE, DMA_BIDIRECTIONAL, DMA_BIDIRECTIONAL };
 	bool is_coherent = asked->direction == LANEMARK_COHERENT;
 	struct dma_mapping dma = { .len = asked->len };
+	int error, i;
 	u64 begun;
-	int error = 0, i;
 
-	if (asked->direction >= ARRAY_SIZE(directions) || asked->reserved || !PAGE_ALIGNED(asked->address) ||
+	if (asked->direction >= ARRAY_SIZE(directions) || asked->bounced > 1 || !PAGE_ALIGNED(asked->address) ||
 	    !asked->len || !PAGE_ALIGNED(asked->len) || asked->len > LANEMARK_MOST_DMA_BYTES ||
 	    (is_coherent && asked->address))
 		return -EINVAL;
@@ -79,8 +94,7 @@ int lanemark_dma_begin(struct lanemark *card, struct lanemark_dma_map *asked)
 		return -EPERM;
 	dma.direction = directions[asked->direction];
 	asked->pin_ns = 0;
-	if (!is_coherent)
-		error = pin(card, asked, &dma);
+	error = is_coherent ? 0 : pin(card, asked, &dma);
 	if (error)
 		return error;
 	mutex_lock(&card->io_lock);
@@ -97,6 +111,7 @@ int lanemark_dma_begin(struct lanemark *card, struct lanemark_dma_map *asked)
 	asked->map_ns = ktime_get_ns() - begun;
 	if (!error) {
 		asked->handle = i;
+		asked->bounced = asked->bounced ? bounced_pages(card, &dma) : 0;
 		asked->segments = is_coherent ? 1 : dma.table.nents;
 		asked->dma_address = is_coherent ? dma.address : sg_dma_address(dma.table.sgl);
 		card->dma[i] = dma;
@@ -110,19 +125,16 @@ int lanemark_dma_begin(struct lanemark *card, struct lanemark_dma_map *asked)
 int lanemark_dma_finish(struct lanemark *card, struct lanemark_dma_unmap *asked)
 {
 	struct dma_mapping *dma;
-	int error = -EINVAL;
+	int error;
 
 	if (asked->handle >= MOST_MAPPINGS || asked->reserved)
 		return -EINVAL;
-	asked->unmap_ns = 0;
-	asked->unpin_ns = 0;
 	mutex_lock(&card->io_lock);
 	dma = &card->dma[asked->handle];
 	/* The mappings of a removed function have ended. */
-	if (dma->pages || dma->coherent) {
+	error = dma->pages || dma->coherent ? 0 : -EINVAL;
+	if (!error)
 		lanemark_dma_end(card, dma, asked);
-		error = 0;
-	}
 	mutex_unlock(&card->io_lock);
 	return error;
 }

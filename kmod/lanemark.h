@@ -28,7 +28,7 @@ struct lanemark {
 	struct pci_dev *pdev; /* NULL after removal; under io_lock */
 	struct miscdevice misc;
 	char name[32];
-	char path[48];
+	unsigned int segment_bytes; /* Longest segment of a mapping: bounce buffers are short. */
 
 	struct mutex io_lock;
 	void __iomem *io; /* The window, mapped by the first call that copies. */

@@ -12,7 +12,7 @@
 #include <linux/types.h>
 
 /** LANEMARK_VERSION - Version of this interface, in &struct lanemark_info. */
-#define LANEMARK_VERSION 1
+#define LANEMARK_VERSION 2
 
 /** LANEMARK_MOST_DMA_BYTES - Longest DMA mapping, in bytes. */
 #define LANEMARK_MOST_DMA_BYTES (64ULL << 20)
@@ -99,7 +99,8 @@ struct lanemark_page {
  * @direction: In: &enum lanemark_direction.
  * @handle: Out: number of the mapping, for &struct lanemark_dma_unmap.
  * @segments: Out: contiguous ranges of device addresses.
- * @reserved: In: 0.
+ * @bounced: In: 1 to compare the addresses of all pages, which takes time after @map_ns; otherwise 0. Out: pages that go
+ *	through a bounce buffer (swiotlb), if compared; 0 if coherent.
  * @dma_address: Out: first device address.
  * @pin_ns: Out: time of pinning the pages; 0 if coherent.
  * @map_ns: Out: time of dma_map_sgtable(), or of dma_alloc_coherent().
@@ -110,7 +111,7 @@ struct lanemark_dma_map {
 	__u32 direction;
 	__u32 handle;
 	__u32 segments;
-	__u32 reserved;
+	__u32 bounced;
 	__u64 dma_address;
 	__u64 pin_ns;
 	__u64 map_ns;

@@ -109,6 +109,9 @@ static void refusals(unsigned bar, __u64 len)
 	expect("DMA of pages that are not mapped", ioctl(file, LANEMARK_IOC_DMA_MAP, &dma), EFAULT);
 	dma.direction = 4;
 	expect("DMA in direction 4", ioctl(file, LANEMARK_IOC_DMA_MAP, &dma), EINVAL);
+	dma.direction = LANEMARK_COHERENT;
+	dma.bounced = 2;
+	expect("DMA that compares addresses twice", ioctl(file, LANEMARK_IOC_DMA_MAP, &dma), EINVAL);
 	expect("the end of no mapping", ioctl(file, LANEMARK_IOC_DMA_UNMAP, &unmap), EINVAL);
 	expect("another request", ioctl(file, _IO('L', 0x66)), ENOTTY);
 	puts("all refused");
@@ -121,14 +124,14 @@ static void dma(void)
 
 	for (unsigned direction = 0; direction < 4; direction++) {
 		for (__u64 len = PAGE; len <= 1 << 20; len *= 16) {
-			struct lanemark_dma_map asked = { .len = len, .direction = direction };
+			struct lanemark_dma_map asked = { .len = len, .direction = direction, .bounced = 1 };
 			struct lanemark_dma_unmap unmap = { 0 };
 
 			asked.address = direction == LANEMARK_COHERENT ? 0 : (__u64)(unsigned long)memory;
 			expect("map", ioctl(file, LANEMARK_IOC_DMA_MAP, &asked), 0);
 			unmap.handle = asked.handle;
-			printf("direction %u, %llu B: %u segments, pin %llu ns, map %llu ns", direction, len,
-			       asked.segments, asked.pin_ns, asked.map_ns);
+			printf("direction %u, %llu B: %u segments, %u pages bounced, pin %llu ns, map %llu ns", direction, len,
+			       asked.segments, asked.bounced, asked.pin_ns, asked.map_ns);
 			expect("unmap", ioctl(file, LANEMARK_IOC_DMA_UNMAP, &unmap), 0);
 			printf(", unmap %llu ns, unpin %llu ns\n", unmap.unmap_ns, unmap.unpin_ns);
 			if (!asked.map_ns || !unmap.unmap_ns || !asked.pin_ns != (direction == LANEMARK_COHERENT))

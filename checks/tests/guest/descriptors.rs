@@ -5,7 +5,7 @@ use crate::guest::{Guest, Guests, Hardware, KERNEL, Lent};
 use crate::xdma_twin::{Fault, Seen, Twin};
 use lanemark_checks::lanemark;
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -99,6 +99,66 @@ pub fn a_card_that_fetches_descriptors_answers_questions_about_dma() {
     let Seen { descriptors, longest, interrupts, started, violations, .. } = twin.seen();
     assert_eq!((longest, started, violations), (1, [true, false, true, false], vec![]));
     assert!(descriptors > 100 && interrupts[0] > 0 && interrupts[1..] == [0; 3], "{interrupts:?}");
+}
+
+/// The second engine of the card.
+const SECOND_ENGINE: &str = r#"
+schema = 1
+name = "second"
+summary = "An engine in a BAR that is shorter than a page"
+source = "checks/tests/guest/xdma_twin.rs"
+[id]
+vendor = 0x10ee
+device = 0x9038
+[[bar]]
+number = 3
+len_bytes = 256
+[engine]
+bar = 3
+register_bytes = 8
+source_register = 0x0
+destination_register = 0x8
+count_register = 0x10
+command_register = 0x18
+to_device_command = 0x1
+to_host_command = 0x3
+done_register = 0x18
+done_mask = 0x1
+done_value = 0x0
+address_bits = 32
+memory_start = 0
+memory_bytes = "4KiB"
+most_bytes = "4KiB"
+alignment_bytes = 1
+longest_ms = 2000
+"#;
+
+pub fn registers_in_a_page_that_another_bar_shares_are_accessed_by_system_calls() {
+    let (mut guest, twin) = shared();
+    guest.expect(&format!("cat >second.toml <<'END'\n{SECOND_ENGINE}END"));
+    let asked = "--device second.toml --question dma_read_latency,dma_write_bandwidth --sizes 64,4KiB --budget 0.1";
+    let calls = "registers of the engine by system calls, because their pages cannot be mapped";
+    let run = |guest: &mut Guest, are_called: bool| {
+        let record = record(guest, &format!("--on {XDMA} {asked}"));
+        let answers = record["answers"].as_array().unwrap();
+        assert!(answers.len() == 4 && answers.iter().all(|answer| answer["bytes"].is_object()), "{record}");
+        for answer in answers {
+            assert_eq!(answer["bytes"]["claimed_bytes"], answer["bytes"]["confirmed_bytes"], "{answer}");
+        }
+        let summary = record["targets"][0]["summary"].to_string();
+        assert_eq!(summary.contains(calls), are_called, "{summary}");
+        let Seen { second_widths, violations, .. } = twin.seen();
+        // Linux 6.1 splits a system call into accesses of 4 B.
+        assert_eq!(second_widths, BTreeSet::from([if are_called { 4 } else { 8 }]));
+        assert_eq!(violations, [""; 0]);
+    };
+    // The firmware gives each BAR its own page, and the kernel does not.
+    run(&mut guest, false);
+    guest.expect(&format!("echo 1 >/sys/bus/pci/devices/{XDMA}/remove; echo 1 >/sys/bus/pci/rescan"));
+    let starts = guest.expect(&format!("sed -n 3,4p /sys/bus/pci/devices/{XDMA}/resource | cut -c 1-15"));
+    let pages: BTreeSet<&str> = starts.lines().collect();
+    assert_eq!(pages.len(), 1, "both BARs are in one page: {starts}");
+    run(&mut guest, true);
 }
 
 pub fn lists_of_several_pages_end_in_memory_in_a_register_and_by_an_interrupt_of_any_vector() {

@@ -13,10 +13,11 @@ use std::fs;
 /// | 00:06.0 | edu, whose engine drops all but 20 bits of an address |
 /// | 01:00.0 | edu in a hot-plug slot |
 /// | 02:00.0 | ivshmem: BAR2 is 1 MiB of storage, the file `storage` on the outside |
-/// | 05:00.0 | edu below a switch with ACS |
+/// | 05:00.0 | edu below a switch without ACS |
 /// | 06:00.0 | ivshmem below the same switch, the file `below` on the outside |
 /// | 00:07.0 | edu, a function of the same device as |
 /// | 00:07.1 | ivshmem, in one IOMMU group with it: the file `beside` on the outside |
+/// | 00:08.0 | nvme without a namespace: BAR2 is a controller memory buffer of 1 MiB |
 ///
 /// A transfer of edu takes 100 ms of the guest's time. This time advances with the number of instructions, and jumps to the
 /// next event where the guest waits: so a test takes seconds.
@@ -40,6 +41,7 @@ const DEVICES: &[&str] = &[
     "-device edu,addr=0x7.0,multifunction=on",
     "-object memory-backend-file,id=beside,share=on,mem-path={folder}/beside,size=1M",
     "-device ivshmem-plain,memdev=beside,addr=0x7.1",
+    "-device nvme,addr=0x8,serial=buffer,cmb_size_mb=1",
 ];
 
 /// The first edu.
@@ -50,15 +52,18 @@ const EDU_FILE: &str = "devices/edu.toml";
 
 /// A guest that the tests of DMA share.
 pub fn shared() -> Lent<'static> {
-    static GUESTS: Guests = Guests::new(|| {
-        let hardware = Hardware { packages: usual_kernel(), devices: DEVICES, kernel: "" };
-        Guest::boot(&hardware, &[lanemark()], |folder| {
-            for file in ["storage", "below", "beside"] {
-                fs::write(folder.join(file), vec![0xa7; 1 << 20]).unwrap();
-            }
-        })
-    });
+    static GUESTS: Guests = Guests::new(|| boot(""));
     GUESTS.lend()
+}
+
+/// A guest for DMA with more on the command line of its kernel.
+pub fn boot(kernel: &str) -> Guest {
+    let hardware = Hardware { packages: usual_kernel(), devices: DEVICES, kernel };
+    Guest::boot(&hardware, &[lanemark()], |folder| {
+        for file in ["storage", "below", "beside"] {
+            fs::write(folder.join(file), vec![0xa7; 1 << 20]).unwrap();
+        }
+    })
 }
 
 /// A bench of a card that is bound for it, which must succeed: its record.

@@ -103,7 +103,7 @@ pub fn memory_is_mapped_by_the_dma_api_and_released_at_the_end() {
         let said = guest.expect(&format!("module {DEVICE} dma"));
         assert_eq!(said.matches("unmap").count(), 12, "{said}");
         // Behind an IOMMU, the pages of a mapping are contiguous for the device.
-        assert!(said.lines().all(|line| line.contains(": 1 segments")), "{said}");
+        assert!(said.lines().all(|line| line.contains(": 1 segments, 0 pages bounced")), "{said}");
         assert_eq!(before, guest.expect(locked));
     });
 }
@@ -115,7 +115,8 @@ pub fn mappings_by_the_dma_api_are_timed_in_parts_and_leave_nothing_pinned() {
     let before = guest.expect(locked);
     let sizes = ["4096", "12288", "2097152"];
     let bench = format!("{BENCH} --question dma_map_cost --sizes {}", sizes.join(","));
-    guest.expect(&format!("{bench} --budget 2 --record card.json"));
+    let said = guest.expect(&format!("{bench} --budget 2 --record card.json"));
+    assert!(said.contains("bounced: no, the device accesses the mapped pages themselves"), "{said}");
     guest.expect(&format!("echo 1 >{CARD}/enable"));
     let record: Value = serde_json::from_str(&guest.expect("cat card.json")).unwrap();
     let answers = record["answers"].as_array().unwrap();
@@ -132,6 +133,29 @@ pub fn mappings_by_the_dma_api_are_timed_in_parts_and_leave_nothing_pinned() {
     assert!(said.stdout.contains("whole pages of 4 KiB") && said.status == 77, "{said:?}");
     // Nothing is stored to the card.
     assert!(fs::read(guest.file("storage")).unwrap().iter().all(|byte| *byte == BEFORE));
+}
+
+pub fn a_bounce_buffer_is_reported_with_the_number_of_its_pages() {
+    // Without translation by the IOMMU, which gives every page a device address.
+    let mut guest = crate::boot("iommu=pt swiotlb=force");
+    let said = bound_to(&mut guest, "lanemark", |guest| guest.expect(&format!("module {DEVICE} dma")));
+    for (direction, pages) in [(0, [1, 16, 256]), (1, [1, 16, 256]), (2, [1, 16, 256]), (3, [0; 3])] {
+        for (len, pages) in [4096, 65536, 1 << 20].into_iter().zip(pages) {
+            let of_it = |line: &&str| line.starts_with(&format!("direction {direction}, {len} B: "));
+            let line = said.lines().find(of_it).unwrap_or_else(|| panic!("{said}"));
+            assert!(line.contains(&format!(" {pages} pages bounced")), "{line}");
+        }
+    }
+    let bench = format!("{BENCH} --question dma_map_cost --sizes 2MiB --budget 0.2 --record card.json");
+    let said = guest.expect(&bench);
+    assert!(said.contains("through a bounce buffer (swiotlb)") && said.contains("512 of 512 pages"), "{said}");
+    let record: Value = serde_json::from_str(&guest.expect("cat card.json")).unwrap();
+    for answer in record["answers"].as_array().unwrap() {
+        let is_streaming = answer["method"]["means"]["kernel"]["memory"] == "streaming";
+        let found = &answer["detail"]["bounce_buffer"];
+        assert_eq!(found["mapped_pages"], 512, "{answer}");
+        assert_eq!(found["bounced_pages"], if is_streaming { 512 } else { 0 }, "{answer}");
+    }
 }
 
 pub fn bus_mastering_is_off_unless_asked_for_and_off_at_the_end() {

@@ -1,8 +1,8 @@
 //! Transfers between two cards, through VFIO and the IOMMU of the guest.
 
-use crate::dma::shared;
+use crate::dma::{boot, shared};
 use crate::guest::Guest;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 
 /// A card with an engine, and one with memory: BAR2 is 1 MiB, the file `storage` on the outside.
@@ -49,11 +49,7 @@ pub fn a_card_writes_and_reads_the_memory_of_another_one_and_nothing_beside_it()
     // A transfer takes a tenth of a second, so there are few.
     let asked = format!("--question {QUESTIONS} --sizes 2KiB,4KiB --budget 0.1");
     let found = bound(&mut guest, |guest| record(guest, &bench(&asked)));
-    let answers = found["answers"].as_array().unwrap();
-    for question in QUESTIONS.split(',') {
-        let has = |answer: &Value| answer["question"] == question && answer["size_bytes"] == 2048;
-        assert!(answers.iter().any(has), "{question}: {}", found["skipped"]);
-    }
+    check_answered(&found);
     assert!(found["skipped"].to_string().contains("the engine moves 1 B to 2KiB at once"), "{}", found["skipped"]);
     let summary = found["targets"][0]["summary"].to_string();
     assert!(summary.contains(&format!("transfers to and from {MEMORY}")), "{summary}");
@@ -62,6 +58,9 @@ pub fn a_card_writes_and_reads_the_memory_of_another_one_and_nothing_beside_it()
 
 pub fn cards_below_a_switch_and_functions_of_one_group_move_data_between_them() {
     let mut guest = shared();
+    for port in ["0000:04:00.0", "0000:04:01.0"] {
+        assert_eq!(acs_control(&mut guest, port), None, "{port}: the switch redirects nothing");
+    }
     for (engine, memory, file, are_one_group) in
         [("0000:05:00.0", "0000:06:00.0", "below", false), ("0000:00:07.0", "0000:00:07.1", "beside", true)]
     {
@@ -75,6 +74,66 @@ pub fn cards_below_a_switch_and_functions_of_one_group_move_data_between_them() 
         guest.expect(&format!("lanemark unbind {engine}; lanemark unbind {memory}"));
         check_outside(&guest, file);
     }
+}
+
+pub fn without_acs_redirect_at_their_root_ports_cards_move_data_between_them() {
+    let ports = ["0000:00:02.0", "0000:00:03.0"];
+    let mut guest = boot(&format!("pci=disable_acs_redir={}", ports.join(";")));
+    for (port, card) in ports.into_iter().zip([EDU, MEMORY]) {
+        // P2P Request Redirect and P2P Completion Redirect are off, and Source Validation is on.
+        let control = acs_control(&mut guest, port).unwrap_or_else(|| panic!("{port} has no ACS capability"));
+        assert_eq!(control & 0b1101, 0b0001, "{port}: {control:#x}");
+        // The kernel isolates a card from its port no longer.
+        let mut group =
+            |function| guest.expect(&format!("basename $(readlink /sys/bus/pci/devices/{function}/iommu_group)"));
+        assert_eq!(group(port), group(card));
+    }
+    let asked = format!("--question {QUESTIONS} --sizes 2KiB --budget 0.1");
+    let found = bound(&mut guest, |guest| record(guest, &bench(&asked)));
+    check_answered(&found);
+    check_outside(&guest, "storage");
+}
+
+/// The ACS Control register of a port, with redirection bits 2 and 3; `None` without it.
+/// Source: PCI Express Base Specification, "ACS Extended Capability".
+fn acs_control(guest: &mut Guest, port: &str) -> Option<u16> {
+    let text = guest.expect(&format!("xxd -p /sys/bus/pci/devices/{port}/config | tr -d '\\n'"));
+    let byte = |at: usize| u8::from_str_radix(&text[2 * at..][..2], 16).unwrap();
+    let word = |at: usize| u16::from_le_bytes([byte(at), byte(at + 1)]);
+    let chain = std::iter::successors(Some(0x100), |at| Some(usize::from(word(at + 2) >> 4)).filter(|at| *at != 0));
+    chain.into_iter().find(|at| word(*at) == 0xd).map(|at| word(at + 6))
+}
+
+/// Each question must have an answer.
+fn check_answered(record: &Value) {
+    let answers = record["answers"].as_array().unwrap();
+    for question in QUESTIONS.split(',') {
+        let has = |answer: &Value| answer["question"] == question && answer["size_bytes"] == 2048;
+        assert!(answers.iter().any(has), "{question}: {}", record["skipped"]);
+    }
+}
+
+pub fn a_controller_memory_buffer_is_memory_of_another_card() {
+    let drive = "0000:00:08.0";
+    let mut guest = shared();
+    // The emulator's own view of BAR2, from outside of the guest.
+    let start = guest.expect(&format!("sed -n 3p /sys/bus/pci/devices/{drive}/resource | cut -d ' ' -f 1"));
+    let start = u64::from_str_radix(start.trim().trim_start_matches("0x"), 16).unwrap();
+    guest.expect(&format!("lanemark bind {drive}"));
+    let asked = format!("lanemark bench --on {EDU} --bind vfio-pci --device edu --peer {drive}:2:4KiB..12KiB");
+    let found = record(&mut guest, &format!("{asked} --question {QUESTIONS} --sizes 2KiB --budget 0.1"));
+    check_answered(&found);
+    let file = guest.file("buffer");
+    let arguments = json!({ "val": start, "size": 1 << 20, "filename": file.to_str().unwrap() });
+    // Without a driver, memory decoding can be turned on; the drive's own driver would use the buffer.
+    let folder = format!("/sys/bus/pci/devices/{drive}");
+    guest.expect(&format!("echo {drive} >{folder}/driver/unbind; echo 1 >{folder}/enable"));
+    guest.monitor(&json!({ "execute": "pmemsave", "arguments": arguments }));
+    let buffer = fs::read(&file).unwrap();
+    assert!(buffer[4096..12288].iter().any(|byte| *byte != 0), "nothing arrived");
+    let beside = buffer[..4096].iter().chain(&buffer[12288..]);
+    assert!(beside.copied().all(|byte| byte == 0), "bytes beside the named pages have changed");
+    guest.expect(&format!("lanemark unbind {drive}"));
 }
 
 pub fn a_dry_run_of_transfers_between_cards_changes_nothing() {

@@ -5,17 +5,21 @@
 //! mastering or an interrupt that was not acknowledged has its effect here, or is noted. Requests to the host go to the guest's
 //! memory, at the addresses that its IOMMU has mapped.
 //!
+//! Beside XDMA it has an engine that is started by registers, one transfer at a time, with the same memory: BAR3. BAR2 is as
+//! short, so that the kernel can put both into one page.
+//!
 //! Source: AMD, PG195, "Register Space", "Descriptor Format" and "Poll Mode".
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use vfio_bindings::bindings::vfio::{
-    VFIO_IRQ_INFO_EVENTFD, VFIO_PCI_BAR0_REGION_INDEX, VFIO_PCI_CONFIG_REGION_INDEX, VFIO_PCI_MSI_IRQ_INDEX,
-    VFIO_PCI_NUM_IRQS, VFIO_PCI_NUM_REGIONS, VFIO_REGION_INFO_FLAG_READ, VFIO_REGION_INFO_FLAG_WRITE, vfio_region_info,
+    VFIO_IRQ_INFO_EVENTFD, VFIO_PCI_BAR0_REGION_INDEX, VFIO_PCI_BAR2_REGION_INDEX, VFIO_PCI_BAR3_REGION_INDEX,
+    VFIO_PCI_CONFIG_REGION_INDEX, VFIO_PCI_MSI_IRQ_INDEX, VFIO_PCI_NUM_IRQS, VFIO_PCI_NUM_REGIONS,
+    VFIO_REGION_INFO_FLAG_READ, VFIO_REGION_INFO_FLAG_WRITE, vfio_region_info,
 };
 use vfio_user::{DmaMapFlags, DmaUnmapFlags, IrqInfo, Server, ServerBackend, ServerRegion};
 
@@ -24,6 +28,8 @@ const CHANNELS: usize = 2;
 /// MSI vectors.
 const VECTORS: usize = 4;
 const BAR_BYTES: u64 = 64 << 10;
+/// BAR2 and BAR3.
+const SHORT_BAR_BYTES: u64 = 256;
 /// The card's own memory.
 pub const MEMORY_BYTES: u64 = 64 << 10;
 
@@ -69,6 +75,8 @@ pub struct Seen {
     pub started: [bool; 2 * CHANNELS],
     /// Stores to registers.
     pub stores: u64,
+    /// Widths of accesses to the registers of the second engine, in bytes.
+    pub second_widths: BTreeSet<usize>,
     /// Actions of the driver that PG195 does not permit.
     pub violations: Vec<String>,
 }
@@ -80,6 +88,7 @@ impl Twin {
         let region = |index: u32| {
             let size = match index {
                 VFIO_PCI_BAR0_REGION_INDEX => BAR_BYTES,
+                VFIO_PCI_BAR2_REGION_INDEX | VFIO_PCI_BAR3_REGION_INDEX => SHORT_BAR_BYTES,
                 VFIO_PCI_CONFIG_REGION_INDEX => 4096,
                 _ => 0,
             };
@@ -148,6 +157,8 @@ const COMPLETE: u32 = 1 << 1;
 struct Card {
     config: Vec<u8>,
     memory: Vec<u8>,
+    /// Words of the second engine's registers: source, destination, count and command, 8 B each.
+    second: [u32; 8],
     /// Channels of host to card, then of card to host.
     channels: [Channel; 2 * CHANNELS],
     /// Channel Interrupt Enable Mask and requests.
@@ -181,6 +192,7 @@ impl Card {
         Card {
             config,
             memory: vec![0; MEMORY_BYTES as usize],
+            second: [0; 8],
             channels: [Channel::default(); 2 * CHANNELS],
             enabled: 0,
             requested: 0,
@@ -343,6 +355,25 @@ impl Card {
         self.log(nth, ended);
     }
 
+    /// Stores to a register of the second engine. Bit 0 of the command starts it and is cleared at the end; bit 1 is the
+    /// direction.
+    fn store_second(&mut self, offset: u64, value: u32) {
+        let Some(register) = self.second.get_mut(offset as usize / 4) else {
+            return self.violation(format!("a store to {offset:#x} of BAR3"));
+        };
+        *register = value;
+        if offset != 0x18 || value & 1 == 0 {
+            return;
+        }
+        let long = |nth: usize| u64::from(self.second[nth]) | u64::from(self.second[nth + 1]) << 32;
+        let (source, destination, len) = (long(0), long(2), self.second[4]);
+        let nth = if value & 2 == 0 { 0 } else { CHANNELS };
+        if self.config[4] & 4 == 0 || self.transfer(nth, len, source, destination) != 0 {
+            self.violation(format!("the second engine moves no {len} B from {source:#x} to {destination:#x}"));
+        }
+        self.second[6] = 0;
+    }
+
     /// Number of the channel, and offset in its registers, of an offset below `target`.
     fn channel(offset: u64) -> Option<(usize, u64)> {
         let (target, channel) = ((offset >> 12 & 0xf) as usize, (offset >> 8 & 0xf) as usize);
@@ -440,6 +471,12 @@ impl ServerBackend for Backend {
                 let found = card.load(offset);
                 data.copy_from_slice(&found.to_le_bytes());
             }
+            VFIO_PCI_BAR3_REGION_INDEX => {
+                card.seen.second_widths.insert(data.len());
+                let registers: Vec<u8> = card.second.iter().flat_map(|word| word.to_le_bytes()).collect();
+                let at = offset as usize;
+                data.copy_from_slice(registers.get(at..at + data.len()).ok_or(io::ErrorKind::InvalidInput)?);
+            }
             _ => {
                 card.violation(format!("a load of {} B at {offset:#x} of region {region}", data.len()));
                 data.fill(0xff);
@@ -462,6 +499,12 @@ impl ServerBackend for Backend {
                     let card = Arc::clone(&self.0);
                     // The store is posted: it does not wait for the list.
                     std::thread::spawn(move || locked(&card).run(nth));
+                }
+            }
+            (VFIO_PCI_BAR3_REGION_INDEX, _) => {
+                card.seen.second_widths.insert(data.len());
+                for (word, at) in data.as_chunks().0.iter().zip((offset..).step_by(4)) {
+                    card.store_second(at, u32::from_le_bytes(*word));
                 }
             }
             _ => card.violation(format!("a store of {} B at {offset:#x} of region {region}", data.len())),

@@ -74,6 +74,7 @@ impl Measured {
         self.samples.latencies.clone_from(&visit.latencies);
         self.samples.together.clone_from(&visit.together);
         self.samples.steady = visit.steady;
+        self.samples.bounce_buffer = visit.bounce_buffer;
         self.samples.delivery = visit.delivery;
         self.timer_costs.push(visit.timer_cost);
         self.timer_costs.sort_unstable();

@@ -12,8 +12,8 @@ use crate::series::Series;
 use lanemark_machine::{Cause, Facts, Machine, MachineError, PathShare, Plan, Samples, TimeBase};
 use lanemark_method::Method;
 use lanemark_record::{
-    Answer, Bytes, Ceiling, CeilingKind, CorrectedErrors, Detail, Direction, Dropped, LEAST_SAMPLES, LinkUse, PathPart,
-    Quantity, ResourceUse, Steady, Summary, Tlps, WaitShare, doubts,
+    Answer, BounceBuffer, Bytes, Ceiling, CeilingKind, CorrectedErrors, Detail, Direction, Dropped, LEAST_SAMPLES,
+    LinkUse, PathPart, Quantity, ResourceUse, Steady, Summary, Tlps, WaitShare, doubts,
 };
 use lanemark_units::Ticks;
 use std::collections::BTreeMap;
@@ -206,10 +206,18 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
         steady: effort.simulated_passes.and(samples.steady).map(steady),
         delivery: None,
         fit: None,
-        detail: case.caller.pair().map(Detail::Pair).or_else(|| case.caller.cores(measured).map(Detail::Caller)),
+        detail: None
+            .or_else(|| case.caller.pair().map(Detail::Pair))
+            .or_else(|| case.caller.cores(measured).map(Detail::Caller))
+            .or_else(|| samples.bounce_buffer.map(bounce_buffer)),
     };
     delivery::tell(&mut answer, samples.delivery);
     answer
+}
+
+fn bounce_buffer(found: lanemark_machine::BounceBuffer) -> Detail {
+    let lanemark_machine::BounceBuffer { mapped_pages, bounced_pages } = found;
+    Detail::BounceBuffer(BounceBuffer { mapped_pages, bounced_pages })
 }
 
 fn steady(found: lanemark_machine::Steady) -> Steady {

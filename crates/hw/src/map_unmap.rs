@@ -1,11 +1,12 @@
 //! DMA mappings of memory, made by the library that programs use: for a device that does not exist, or by an IOMMU.
 
+use crate::x86::run::Clock;
 use crate::x86::sample::{Limits, Stamps, timed};
 use lanemark_dma::{
     AccessOrder, Backend, Buffer, DmaError, Domain, FreeList, IovaAllocator, IovaRange, MSI_WINDOW, Magazine, Mapping,
     NullBackend, PageTable, Permission, Pool, Ranges, Sequential, Space,
 };
-use lanemark_machine::{Invalidation, MachineError, MapUnmap, Means, Strategy, Table};
+use lanemark_machine::{BounceBuffer, Invalidation, MachineError, MapUnmap, Means, Strategy, Table};
 use lanemark_units::{HostPhys, Iova, Ticks};
 use rustix::io::Errno;
 use std::error::Error;
@@ -28,6 +29,16 @@ pub(crate) trait Mapper {
     /// # Errors
     /// Errors of the library.
     fn timed(&mut self, limits: &Limits<'_>, first: u64, passes: u64) -> Result<Stamps, LibraryError>;
+
+    /// Clock of the times.
+    fn clock(&self) -> Clock {
+        Clock::Program
+    }
+
+    /// The use of a bounce buffer, if it is known.
+    fn bounce_buffer(&self) -> Option<BounceBuffer> {
+        None
+    }
 }
 
 /// Creates a mapper for `asked`, for a device that does not exist, with an instance of the library of its own and no

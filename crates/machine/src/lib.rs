@@ -73,7 +73,8 @@ pub use relay::Relay;
 pub use resource_use::ResourceUse;
 pub use runtime_copy::RuntimeCopy;
 pub use samples::{
-    BytesMoved, Concurrent, Confirmed, Delivery, Disturbance, Dropped, PathShare, Sample, Samples, Traffic, Wait,
+    BounceBuffer, BytesMoved, Concurrent, Confirmed, Delivery, Disturbance, Dropped, PathShare, Sample, Samples,
+    Traffic, Wait,
 };
 pub use small_copies::SmallCopies;
 pub use steady::{Steady, Unsteady};

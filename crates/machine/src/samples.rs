@@ -78,6 +78,15 @@ pub struct Confirmed {
     pub confirmed_bytes: u64,
 }
 
+/// Pages of host memory that the kernel maps for a device, and their bounce buffer (swiotlb).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BounceBuffer {
+    /// Pages of a mapping.
+    pub mapped_pages: u64,
+    /// Those among them whose device address is that of a bounce buffer: the kernel copies their bytes.
+    pub bounced_pages: u64,
+}
+
 /// How the arrival of stored data is detected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Delivery {
@@ -172,6 +181,8 @@ pub struct Samples {
     pub latencies: Vec<Ticks>,
     /// Whether the data arrived; `None` if nothing that can be verified was moved.
     pub confirmed: Option<Confirmed>,
+    /// The use of a bounce buffer by mappings for a device; `None` if nothing is mapped, or if it is not observable.
+    pub bounce_buffer: Option<BounceBuffer>,
     /// Data moved by each of several devices in the last sample; `None` unless several devices transfer concurrently.
     pub together: Option<Concurrent>,
     /// Fast-forwarded transfers; `None` if the machine cannot fast-forward, as on real hardware.
@@ -204,6 +215,7 @@ impl Samples {
             corrected: Vec::new(),
             latencies: Vec::new(),
             confirmed: None,
+            bounce_buffer: None,
             together: None,
             steady: None,
             delivery: Delivery::Seen,
@@ -293,6 +305,7 @@ impl Samples {
         self.corrected.clear();
         self.latencies.clear();
         self.confirmed = None;
+        self.bounce_buffer = None;
         self.together = None;
         self.steady = None;
         self.delivery = Delivery::Seen;

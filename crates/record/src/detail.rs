@@ -17,6 +17,19 @@ pub enum Detail {
     Runs(Runs),
     /// The core that called a runtime.
     Caller(CallerCores),
+    /// The use of a bounce buffer by mappings for a device.
+    BounceBuffer(BounceBuffer),
+}
+
+/// The use of a bounce buffer (swiotlb) by mappings of host memory for a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BounceBuffer {
+    /// Pages of a mapping.
+    pub mapped_pages: u64,
+    /// Those among them whose device address is that of a bounce buffer: the kernel copies their
+    /// bytes.
+    pub bounced_pages: u64,
 }
 
 /// Runs of copies; each copy completes before the next is issued.

@@ -72,7 +72,7 @@ pub use comparison::{Alone, Change, Comparison, Criteria, Pair, Side};
 pub use corrected::CorrectedErrors;
 pub use delivery::{Delivery, KnownBy};
 pub use design::Design;
-pub use detail::{Buffers, CallerCores, CorePair, CpuSamples, CurvePoint, Detail, FlowRate, Flows, Runs};
+pub use detail::{BounceBuffer, Buffers, CallerCores, CorePair, CpuSamples, CurvePoint, Detail, FlowRate, Flows, Runs};
 pub use doubt::{Doubt, DoubtKind, TwoHumps, doubts, drift, two_humps};
 pub use dropped::{Dropped, DroppedSample};
 pub use experiment::{Bound, Class, Here, Picture, PictureLine, Reproduction, Row, Verdict};

@@ -17,7 +17,7 @@ use crate::panel::{self, Line, Panel, Point, words};
 use crate::picture;
 use crate::reproduction;
 use crate::sensitivity::{WhatIf, what_ifs};
-use crate::table::{fit_in_words, label, no_card, origins_in_words, reasons, twin};
+use crate::table::{bounced, fit_in_words, label, no_card, origins_in_words, reasons, twin};
 use crate::timeline::WATERFALL_SCRIPT;
 use crate::waits::{CausePart, WaitBar, cause_parts, causes, shares, wait_bars};
 use crate::what_if_page::{self, WhatIfPage};
@@ -152,6 +152,8 @@ struct PanelPart {
     matrices: Vec<MatrixPart>,
     /// Why the device is not a card, if it is not.
     no_card: Option<String>,
+    /// Whether mappings for a device go through a bounce buffer.
+    bounced: Option<String>,
     /// The twin from which bottlenecks and formulas are.
     twin: Option<String>,
     curves: Vec<CurveDrawing>,
@@ -411,6 +413,7 @@ fn panel_part(record: &Record, place: usize, panel: &Panel, causes: &[&str]) -> 
             .collect(),
         matrices: matrices.iter().map(|matrix| matrix_part(matrix, panel)).collect(),
         no_card: no_card(record, panel),
+        bounced: bounced(panel),
         twin: twin(panel),
         curves: loaded(place, panel)
             .into_iter()

@@ -12,7 +12,9 @@ use crate::matrix::Matrix;
 use crate::panel::{Line, Panel, Point, words};
 use crate::sensitivity;
 use lanemark_method::Method;
-use lanemark_record::{Answer, DoubtKind, Finding, Quantity, Record, Skipped, Target, TargetKind};
+use lanemark_record::{
+    Answer, BounceBuffer, Detail, DoubtKind, Finding, Quantity, Record, Skipped, Target, TargetKind,
+};
 
 /// Largest number of methods that are all shown.
 const ALL_UP_TO: usize = 12;
@@ -221,6 +223,7 @@ fn fitting(panel: &Panel, width: Option<u16>) -> (Grid, Vec<String>) {
     notes.extend(steady(panel));
     notes.extend(corrected(panel));
     notes.extend(twin(panel));
+    notes.extend(bounced(panel));
     notes.extend(Curve::of(panel).iter().map(Curve::in_words));
     notes.extend(panel.lines.iter().filter_map(|line| {
         Some(format!("{}: {}", line.name, curve::in_words(curve::buffers(line.largest().answer)?)))
@@ -237,6 +240,27 @@ pub(crate) fn twin(panel: &Panel) -> Option<String> {
     let (percent, side) = (figures::percent(worst.abs()), if worst < 0.0 { "below" } else { "above" });
     Some(format!(
         "bottlenecks and formulas are those of the twin {name}; its figures are up to {percent} {side} the measured ones"
+    ))
+}
+
+/// A note on the bounce buffer of mappings for a device, if the answers say whether they use one.
+pub(crate) fn bounced(panel: &Panel) -> Option<String> {
+    let points = panel.lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point.answer)));
+    let known = points.filter_map(|(line, answer)| match answer.detail {
+        Some(Detail::BounceBuffer(found)) => Some((line, answer, found)),
+        _ => None,
+    });
+    let known: Vec<_> = known.collect();
+    let mut bounced = known.iter().filter(|(.., found)| found.bounced_pages > 0);
+    let Some((line, answer, BounceBuffer { mapped_pages, bounced_pages })) = bounced.next() else {
+        return (!known.is_empty()).then(|| "bounced: no, the device accesses the mapped pages themselves".to_owned());
+    };
+    Some(format!(
+        "bounced: yes, {} of {} answers map pages through a bounce buffer (swiotlb), such as {} at {}: {bounced_pages} of {mapped_pages} pages",
+        1 + bounced.count(),
+        known.len(),
+        line.name,
+        figures::size(answer.size_bytes),
     ))
 }
 
@@ -755,6 +779,21 @@ Warnings
         record.answers[0].delivered_rate_bytes_per_s = lanemark_record::Summary::of(&[1e9, 2e9, 3e9]);
         let text = tables(&record, None);
         assert!(text.contains("widest spread: UC 4 at 64 B, MAD 50.0 % of the median"), "{text}");
+    }
+
+    #[test]
+    fn answers_that_know_of_a_bounce_buffer_get_a_note_with_the_first_that_uses_it() {
+        let mut record = fixture::record();
+        record.answers.truncate(3);
+        assert!(!tables(&record, None).contains("bounced"));
+        let mut detail = |nth: usize, bounced_pages| {
+            record.answers[nth].detail = Some(Detail::BounceBuffer(BounceBuffer { mapped_pages: 16, bounced_pages }));
+            tables(&record, None)
+        };
+        assert!(detail(0, 0).contains("bounced: no, "));
+        let (second, third) = (detail(1, 16), detail(2, 3));
+        assert!(second.contains("bounced: yes, 1 of 2 answers ") && second.contains(": 16 of 16 pages"), "{second}");
+        assert!(third.contains("bounced: yes, 2 of 3 answers "), "{third}");
     }
 
     #[test]

@@ -1,19 +1,24 @@
 //! Mappings of host memory for the card by the kernel's DMA API, through the module.
 //!
 //! The program times both system calls together. The module times their parts by the kernel's clock, which has steps of a
-//! nanosecond and is read in some tens of them: a short part of one mapping is no more exact than that.
+//! nanosecond and is read in some tens of them: a short part of one mapping is no more exact than that. These times contain
+//! no timestamps of the program, so the cost of those is not subtracted.
 
-use super::ioctl::{DmaTimes, Mapped, map_and_unmap};
+use super::ioctl::{DmaTimes, Mapped, bounced_pages, map_and_unmap};
 use crate::host_pages::HostPages;
 use crate::map_unmap::{LibraryError, Mapper, pairs_timed};
+use crate::x86::run::Clock;
 use crate::x86::sample::{Ending, Limits, Stamps};
 use crate::x86::timer::Timer;
-use lanemark_machine::{KernelMemory, KernelPart, MapUnmap, Means};
+use lanemark_machine::{BounceBuffer, KernelMemory, KernelPart, MapUnmap, Means};
 use lanemark_units::{Ticks, format_size};
 use rustix::fd::AsFd as _;
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
+
+/// Bytes of a page.
+const PAGE: u64 = 4096;
 
 /// Error of a mapping.
 #[derive(Debug)]
@@ -39,6 +44,11 @@ impl fmt::Display for Refused {
                 "the kernel cannot pin and map {size} for the device: use a smaller --sizes, or raise the limit of locked memory \
                  (ulimit -l), which counts without CAP_IPC_LOCK"
             ),
+            (io::ErrorKind::InvalidInput, _) => write!(
+                f,
+                "the module does not map {size} for the device: {}; if it is an older one, build kmod/ and load it again",
+                self.error
+            ),
             _ => write!(f, "the kernel does not map {size} for the device: {}", self.error),
         }
     }
@@ -53,12 +63,13 @@ pub(super) struct KernelMapper {
     /// Keeps the pages of the program.
     _pages: Option<HostPages>,
     part: KernelPart,
+    bounce_buffer: BounceBuffer,
     asked: MapUnmap,
     timer: Timer,
 }
 
 impl KernelMapper {
-    /// Allocates the buffer, if it is one of the program.
+    /// Allocates the buffer, if it is one of the program, and maps it once to count its bounced pages.
     pub(super) fn new(file: OwnedFd, asked: MapUnmap, timer: Timer) -> Result<KernelMapper, LibraryError> {
         let Means::Kernel { memory, part } = asked.means else {
             return Err("the module maps by the kernel's own strategy only".into());
@@ -68,7 +79,18 @@ impl KernelMapper {
             KernelMemory::Coherent => None,
         };
         let mapped = pages.as_ref().map_or(Mapped::Coherent, |pages| Mapped::Pages(pages.address()));
-        Ok(KernelMapper { file, memory, mapped, _pages: pages, part, asked, timer })
+        let refused = |error| Refused { memory, bytes: asked.bytes, error };
+        let bounced_pages = bounced_pages(file.as_fd(), mapped, asked.bytes).map_err(refused)?;
+        let bounce_buffer = BounceBuffer { mapped_pages: asked.bytes / PAGE, bounced_pages };
+        Ok(KernelMapper { file, memory, mapped, _pages: pages, part, bounce_buffer, asked, timer })
+    }
+}
+
+/// Clock of a part: that of the kernel, except for both calls.
+const fn clock(part: KernelPart) -> Clock {
+    match part {
+        KernelPart::Calls => Clock::Program,
+        KernelPart::Pin | KernelPart::Map | KernelPart::Unmap | KernelPart::Unpin => Clock::Other,
     }
 }
 
@@ -101,6 +123,14 @@ impl Mapper for KernelMapper {
         let end = self.timer.cycles(sum);
         Ok(Stamps { start: 0, issued: end, delivered: end, ..stamps })
     }
+
+    fn clock(&self) -> Clock {
+        clock(self.part)
+    }
+
+    fn bounce_buffer(&self) -> Option<BounceBuffer> {
+        Some(self.bounce_buffer)
+    }
 }
 
 #[cfg(test)]
@@ -115,6 +145,8 @@ mod tests {
             parts.map(|part| of_part(part, times)),
             [None, Some(Ticks(1)), Some(Ticks(2)), Some(Ticks(3)), Some(Ticks(4))]
         );
+        let is_timed_here = |part| clock(part) == Clock::Program;
+        assert_eq!(parts.map(is_timed_here), parts.map(|part| of_part(part, times).is_none()));
     }
 
     #[test]
@@ -127,5 +159,6 @@ mod tests {
         let coherent = text(KernelMemory::Coherent, libc::ENOMEM);
         assert!(coherent.contains("smaller --sizes") && !coherent.contains("ulimit"), "{coherent}");
         assert!(!text(KernelMemory::Streaming, libc::ENODEV).contains("ulimit"));
+        assert!(text(KernelMemory::Coherent, libc::EINVAL).contains("build kmod/ and load it again"));
     }
 }

@@ -36,7 +36,7 @@ struct DmaMap {
     direction: u32,
     handle: u32,
     segments: u32,
-    reserved: u32,
+    bounced: u32,
     dma_address: u64,
     pin_ns: u64,
     map_ns: u64,
@@ -115,18 +115,30 @@ pub(super) fn page(file: BorrowedFd<'_>, address: u64) -> io::Result<Page> {
 /// Maps `len` bytes for the device and unmaps them: two system calls.
 #[inline]
 pub(super) fn map_and_unmap(file: BorrowedFd<'_>, memory: Mapped, len: u64) -> io::Result<DmaTimes> {
+    both_calls(file, memory, len, false).map(|(times, _)| times)
+}
+
+/// Counts the pages of `len` bytes that go through a bounce buffer when they are mapped for the device.
+pub(super) fn bounced_pages(file: BorrowedFd<'_>, memory: Mapped, len: u64) -> io::Result<u64> {
+    both_calls(file, memory, len, true).map(|(_, bounced)| bounced.into())
+}
+
+/// Maps and unmaps; counts the pages that go through a bounce buffer, if that is asked for.
+#[inline]
+fn both_calls(file: BorrowedFd<'_>, memory: Mapped, len: u64, counts: bool) -> io::Result<(DmaTimes, u32)> {
     let (address, direction) = match memory {
         Mapped::Pages(at) => (at.0, BIDIRECTIONAL),
         Mapped::Coherent => (0, COHERENT),
     };
-    let mut map = DmaMap { address, len, direction, ..DmaMap::default() };
+    let mut map = DmaMap { address, len, direction, bounced: counts.into(), ..DmaMap::default() };
     // SAFETY: it takes a pointer to this structure, and writes it. The device does nothing: its bus mastering is off.
     checked(unsafe { libc::ioctl(file.as_raw_fd(), DMA_MAP, &raw mut map) })?;
     let mut unmap = DmaUnmap { handle: map.handle, ..DmaUnmap::default() };
     // SAFETY: as above.
     checked(unsafe { libc::ioctl(file.as_raw_fd(), DMA_UNMAP, &raw mut unmap) })?;
+    let bounced = map.bounced;
     let [pin, map, unmap, unpin] = [map.pin_ns, map.map_ns, unmap.unmap_ns, unmap.unpin_ns].map(Ticks::whole_ns);
-    Ok(DmaTimes { pin, map, unmap, unpin })
+    Ok((DmaTimes { pin, map, unmap, unpin }, bounced))
 }
 
 #[cfg(test)]

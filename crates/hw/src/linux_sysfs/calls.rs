@@ -57,11 +57,13 @@ impl CardMachine {
         if let Timed::MapUnmap(asked) = ask.work {
             let mapper = self.allowance.files.mapper(opened, asked, self.timer);
             let mut mapper = mapper.map_err(|error| refused(&name, error))?;
+            let (clock, bounce_buffer) = (mapper.clock(), mapper.bounce_buffer());
             let timed = |limits: &Limits<'_>, first, passes| {
                 mapper.timed(limits, first, passes).map_err(|error| refused(&name, error))
             };
-            run.take(samples, "mapping memory for DMA", || {}, timed)?;
+            run.take_by(clock, samples, "mapping memory for DMA", || {}, timed)?;
             samples.confirmed = None;
+            samples.bounce_buffer = bounce_buffer;
             self.opened.check(device).map_err(card)?;
             samples.spent = self.timer.ticks(stamp_before().saturating_sub(begun));
             return Ok(());

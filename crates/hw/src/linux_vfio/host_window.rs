@@ -5,7 +5,8 @@
 use super::{AddressSpace, Iommu};
 use crate::host_pages::{HUGE, HostPages};
 use lanemark_dma::{
-    Align, Buffer, Device, Domain, FreeList, Hints, Invalidation, MapRequest, Mapping, Permission, Region, Space,
+    Align, AllocError, AllocRequest, Buffer, Device, Domain, FreeList, Hints, Invalidation, IovaAllocator as _,
+    MapRequest, Mapping, Permission, Region, Space,
 };
 use lanemark_units::{HostVirt, Iova, Ticks};
 use std::error::Error;
@@ -67,6 +68,11 @@ impl HostWindow<'_> {
         Ok(Iommu::space(address_space, address_bits)?.without(unmapped)?)
     }
 
+    /// First IOVA of `len` bytes that the IOMMU translates, and at which the domain has no mapping.
+    pub(super) fn unused(&self, len: u64) -> Result<Iova, AllocError> {
+        unused(self.domain.allocator(), self.device, len)
+    }
+
     /// IOVA of the byte at `offset`.
     pub(super) fn iova(&self, offset: u64) -> u64 {
         self.mapping.iova().0 + offset
@@ -100,11 +106,43 @@ impl HostWindow<'_> {
     }
 }
 
+/// First of `len` bytes that are free, in large pages of their own.
+fn unused(free: &FreeList, device: Device, len: u64) -> Result<Iova, AllocError> {
+    let request = AllocRequest { align: Align::MIB_2, ..AllocRequest::bytes(device, len.next_multiple_of(HUGE)) };
+    Ok(free.clone().alloc(request)?.at)
+}
+
 impl Drop for HostWindow<'_> {
     fn drop(&mut self) {
         // If it fails, the next mapping fails, too, because it has the same IOVAs. The device is no bus master meanwhile.
         for mapping in self.peer.into_iter().chain([self.mapping]) {
             let _ = self.domain.unmap(mapping, Ticks::ZERO);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEVICE: Device = Device(0);
+
+    /// IOVAs below 16 MiB without those from 4 MiB to 8 MiB, of which the first `taken` bytes are mapped.
+    fn free(taken: u64) -> FreeList {
+        let reserved = Region { name: "reserved", first: Iova(2 * HUGE), last: Iova(4 * HUGE - 1) };
+        let mut free = FreeList::new(Space::of_device(24).unwrap().without(reserved).unwrap());
+        if taken > 0 {
+            free.alloc(AllocRequest::bytes(DEVICE, taken)).unwrap();
+        }
+        free
+    }
+
+    #[test]
+    fn an_unused_address_is_beside_all_mappings_and_in_no_reserved_range() {
+        let at = |taken, len| unused(&free(taken), DEVICE, len).map(|iova| iova.0);
+        assert_eq!(at(0, 4096), Ok(0));
+        assert_eq!(at(4096, 4096), Ok(HUGE), "a large page of its own");
+        assert_eq!(at(HUGE + 4096, 4096), Ok(4 * HUGE), "behind the reserved range");
+        assert!(at(0, 5 * HUGE).is_err(), "no free range is so long");
     }
 }

@@ -41,7 +41,7 @@
 //! | `error` | errors, each with a remedy |
 //!
 //! Verified on: QEMU's `intel-iommu`, `edu`, `ivshmem` and `nvme` under Linux 6.1, its `virtio-iommu` under Linux 6.12, and
-//! by iommufd under a Linux 6.12 built for it (`checks/guest`). Not yet verified on a real IOMMU. MSI by a drive, and registers by system calls, have not been run.
+//! by iommufd under a Linux 6.12 built for it (`checks/guest`). Not yet verified on a real IOMMU. MSI by a drive has not been run.
 
 mod address_space;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

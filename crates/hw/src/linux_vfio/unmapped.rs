@@ -25,10 +25,11 @@ mod run {
     use super::super::host_window::HostWindow;
     use super::super::transfers::REPORT;
     use super::UnmappedRead;
-    use crate::host_pages::{HUGE, HostPages};
+    use crate::host_pages::HostPages;
     use crate::nvme::{Command, DataPointer};
     use lanemark_machine::MachineError;
     use lanemark_units::Iova;
+    use std::io;
     use std::sync::Arc;
 
     /// The bytes of the memory before the second read.
@@ -46,7 +47,8 @@ mod run {
             let page =
                 HostPages::new(namespace.block_bytes).map_err(|error| self.os("allocating memory", error.into()))?;
             let window = self.mapped(&mut pages, layout)?;
-            let iova = Iova((window.iova(0) + layout.len).next_multiple_of(HUGE) + HUGE);
+            let iova = window.unused(page.len());
+            let iova = iova.map_err(|error| self.os("finding an unused address", io::Error::other(error)))?;
             let device = Arc::clone(self.address_space.device());
             let done = self.read_twice(layout, &window, &page, iova);
             if device.can_reset() {
@@ -78,7 +80,8 @@ mod run {
             mapped.map_err(|error| self.os("mapping memory for DMA", error))?;
             let first = self.work.once(&mut queue, read);
             let has_arrived = !is_kept();
-            self.address_space.unmap(iova, page.len()).map_err(|error| self.os("unmapping memory", error))?;
+            let unmapped = self.address_space.unmap(iova, page.len());
+            check_unmapped(unmapped, page.len()).map_err(|error| self.os("unmapping memory", error))?;
             first?;
             if !has_arrived {
                 return Err(self.device_error(format!("{}: the first read has not changed the memory", self.work.name)));
@@ -90,6 +93,27 @@ mod run {
             std::thread::sleep(REPORT);
             let faults = log.faults_of(device.address());
             Ok(UnmappedRead { iova, completed, is_unchanged: is_kept(), faults })
+        }
+    }
+
+    /// Fails unless all of `len` bytes were unmapped.
+    fn check_unmapped(unmapped: io::Result<u64>, len: u64) -> io::Result<()> {
+        match unmapped? {
+            all if all == len => Ok(()),
+            part => Err(io::Error::other(format!("the kernel has unmapped {part} of {len} B"))),
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn memory_of_which_a_part_is_still_mapped_is_not_read_to() {
+            assert!(check_unmapped(Ok(4096), 4096).is_ok());
+            let part = check_unmapped(Ok(0), 4096).unwrap_err().to_string();
+            assert_eq!(part, "the kernel has unmapped 0 of 4096 B");
+            assert!(check_unmapped(Err(io::ErrorKind::InvalidInput.into()), 4096).is_err());
         }
     }
 }

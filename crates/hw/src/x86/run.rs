@@ -41,6 +41,15 @@ pub(crate) enum Numbering {
     Messages,
 }
 
+/// Clock of the times that a job returns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Clock {
+    /// The timestamps of the program, whose cost is subtracted.
+    Program,
+    /// Another one, in cycles. Its times contain no timestamps of the program, so nothing is subtracted.
+    Other,
+}
+
 /// State after a run, for verification.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunState {
@@ -61,6 +70,21 @@ impl Run<'_> {
         samples: &mut Samples,
         doing: &'static str,
         before: impl Fn(),
+        job: impl FnMut(&Limits<'_>, u64, u64) -> Result<Stamps, MachineError>,
+    ) -> Result<RunState, MachineError> {
+        self.take_by(Clock::Program, samples, doing, before, job)
+    }
+
+    /// As [`take`](Run::take), with the times of this clock.
+    ///
+    /// # Errors
+    /// As for [`take`](Run::take).
+    pub(crate) fn take_by(
+        &self,
+        clock: Clock,
+        samples: &mut Samples,
+        doing: &'static str,
+        before: impl Fn(),
         mut job: impl FnMut(&Limits<'_>, u64, u64) -> Result<Stamps, MachineError>,
     ) -> Result<RunState, MachineError> {
         let Run { timer, plan, passes_per_check, interrupted, .. } = *self;
@@ -72,8 +96,11 @@ impl Run<'_> {
         };
         let timeout_cycles = timer.cycles(plan.timeout);
         let limits = Limits { timeout_cycles, passes_per_check, interrupted, delivery: self.delivery };
-        // An empty sample stores nothing to read back, so a round trip remains in `delivered`.
-        let empty = EmptySample::measured(&Limits { delivery: Delivery::Drained, ..limits });
+        let empty = match clock {
+            // An empty sample stores nothing to read back, so a round trip remains in `delivered`.
+            Clock::Program => EmptySample::measured(&Limits { delivery: Delivery::Drained, ..limits }),
+            Clock::Other => EmptySample::default(),
+        };
         samples.timer_cost = timer.cost(empty);
 
         let wanted = samples.count_wanted() as u64;
@@ -142,5 +169,43 @@ impl Run<'_> {
 
     fn os(&self, doing: &'static str, error: Errno) -> MachineError {
         MachineError::Os { machine: self.machine.to_owned(), doing, source: error.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pin::allowed_cpus;
+    use super::*;
+    use lanemark_units::Ticks;
+
+    /// Times that samples of 5 us have by a clock, and the cost that was subtracted.
+    fn taken(clock: Clock) -> (Vec<Ticks>, Ticks) {
+        let (timer, plan, interrupted) = (Timer::checked(None), Plan::empty(), AtomicBool::new(false));
+        let run = Run {
+            machine: "a test",
+            timer,
+            plan: &plan,
+            cpu: allowed_cpus().unwrap()[0],
+            company: Company::None,
+            passes_per_check: 1,
+            delivery: Delivery::Drained,
+            interrupted: &interrupted,
+            numbering: Numbering::Messages,
+        };
+        let end = timer.cycles(Ticks::whole_ns(5000));
+        let stamps = Stamps { start: 0, issued: end, delivered: end, ending: Ending::Done };
+        let mut samples = Samples::wanted(3);
+        run.take_by(clock, &mut samples, "testing", || {}, |_, _, _| Ok(stamps)).unwrap();
+        let disturbed = samples.disturbed.iter().map(|(_, sample, _)| sample);
+        (samples.taken.iter().chain(disturbed).map(|sample| sample.issue).collect(), samples.timer_cost)
+    }
+
+    #[test]
+    fn times_of_another_clock_are_kept_whole_and_those_of_the_program_lose_the_cost_of_its_timestamps() {
+        let (whole, nothing) = taken(Clock::Other);
+        let (less, cost) = taken(Clock::Program);
+        assert!(nothing == Ticks::ZERO && cost > Ticks::ZERO);
+        assert!(whole.iter().all(|time| *time >= Ticks::whole_ns(5000)), "{whole:?}");
+        assert!(less.iter().all(|time| *time < whole[0]), "{less:?} of {whole:?}");
     }
 }

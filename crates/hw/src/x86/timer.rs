@@ -12,7 +12,7 @@ pub(crate) struct Timer {
 }
 
 /// Median duration of an empty sample, in cycles.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct EmptySample {
     /// From the first timestamp to the second.
     issue: u64,
