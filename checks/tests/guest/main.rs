@@ -64,6 +64,7 @@ fn main() -> ExitCode {
         card::a_non_prefetchable_bar_has_no_write_combining_mapping,
         descriptors::a_card_that_fetches_descriptors_answers_questions_about_dma,
         descriptors::lists_of_several_pages_end_in_memory_in_a_register_and_by_an_interrupt_of_any_vector,
+        descriptors::both_directions_move_data_at_once_and_all_of_their_bytes_are_compared,
         descriptors::bytes_that_the_engine_loses_or_writes_beside_a_transfer_are_found,
         descriptors::an_engine_that_hangs_or_sends_no_interrupt_is_a_timeout_with_its_name,
         descriptors::errors_that_the_engine_logs_end_a_run_with_their_words,
