@@ -2,8 +2,8 @@
 /*
  * Twin of the driver xdma of AMD for tests: the same files and errors, with memory of the kernel instead of a card's.
  *
- * It binds QEMU's edu device, which it does not touch. Source of names, rules and errors: cdev_sgdma.c and xdma_cdev.c of
- * github.com/Xilinx/dma_ip_drivers. Speed means nothing here.
+ * It binds QEMU's edu device, whose BAR0 is the user BAR; it does not touch it. Source of names, rules and errors: cdev_sgdma.c,
+ * cdev_ctrl.c and xdma_cdev.c of github.com/Xilinx/dma_ip_drivers. Speed means nothing here.
  */
 #include <linux/cdev.h>
 #include <linux/delay.h>
@@ -14,6 +14,8 @@
 #include <linux/vmalloc.h>
 
 #define CHANNELS 2
+/* The files of all channels, and that of the user BAR. */
+#define FILES (2 * CHANNELS + 1)
 #define MEMORY (1UL << 20)
 /* Address of the memory on the card. */
 #define START 0x10000UL
@@ -51,6 +53,10 @@ static bool gives_up;
 module_param(gives_up, bool, 0644);
 MODULE_PARM_DESC(gives_up, "fault: a transfer does not end, so the driver gives it up");
 
+static bool has_user = true;
+module_param(has_user, bool, 0644);
+MODULE_PARM_DESC(has_user, "whether cards that are bound from now on have a user BAR");
+
 static atomic_t running;
 static int most_at_once;
 module_param(most_at_once, int, 0644);
@@ -68,6 +74,7 @@ MODULE_PARM_DESC(to, "address after the last one");
 
 static char *memory;
 static bool is_gone;
+static struct pci_dev *bound;
 static dev_t first;
 static struct cdev cdev;
 static struct class *class;
@@ -102,6 +109,11 @@ static ssize_t check(const void __user *buffer, size_t count, loff_t at)
 	return READ_ONCE(is_gone) ? -ENODEV : 0;
 }
 
+static bool is_user(struct file *file)
+{
+	return iminor(file_inode(file)) - MINOR(first) == 2 * CHANNELS;
+}
+
 static bool is_c2h(struct file *file)
 {
 	return iminor(file_inode(file)) - MINOR(first) >= CHANNELS;
@@ -124,7 +136,7 @@ static ssize_t twin_write(struct file *file, const char __user *buffer, size_t c
 
 static ssize_t twin_read(struct file *file, char __user *buffer, size_t count, loff_t *at)
 {
-	ssize_t refused = is_c2h(file) ? check(buffer, count, *at) : -EINVAL;
+	ssize_t refused = is_c2h(file) && !is_user(file) ? check(buffer, count, *at) : -EINVAL;
 
 	if (refused)
 		return refused;
@@ -136,25 +148,48 @@ static ssize_t twin_read(struct file *file, char __user *buffer, size_t count, l
 	return count;
 }
 
+/* bridge_mmap in cdev_ctrl.c; the files of channels have no mmap. */
+static int twin_mmap(struct file *file, struct vm_area_struct *area)
+{
+	unsigned long offset = area->vm_pgoff << PAGE_SHIFT, length = area->vm_end - area->vm_start;
+
+	if (!is_user(file))
+		return -ENODEV;
+	if (READ_ONCE(is_gone) || length > pci_resource_len(bound, 0) - offset)
+		return -EINVAL;
+	area->vm_page_prot = pgprot_noncached(area->vm_page_prot);
+	area->vm_flags |= VM_IO | VM_DONTEXPAND | VM_DONTDUMP;
+	return io_remap_pfn_range(area, area->vm_start, (pci_resource_start(bound, 0) + offset) >> PAGE_SHIFT, length,
+				  area->vm_page_prot) ? -EAGAIN : 0;
+}
+
 static const struct file_operations operations = {
 	.owner = THIS_MODULE,
 	.read = twin_read,
 	.write = twin_write,
+	.mmap = twin_mmap,
 	.llseek = default_llseek,
 };
 
 static int probe(struct pci_dev *card, const struct pci_device_id *id)
 {
-	int nth;
+	int nth, error = pci_enable_device(card);
 
+	if (error)
+		return error;
+	bound = card;
 	WRITE_ONCE(is_gone, false);
-	for (nth = 0; nth < 2 * CHANNELS; nth++) {
-		struct device *made = device_create(class, &card->dev, first + nth, NULL, "xdma0_%s_%d",
-						    nth < CHANNELS ? "h2c" : "c2h", nth % CHANNELS);
+	for (nth = 0; nth < 2 * CHANNELS + has_user; nth++) {
+		struct device *made =
+			nth == 2 * CHANNELS ?
+				device_create(class, &card->dev, first + nth, NULL, "xdma0_user") :
+				device_create(class, &card->dev, first + nth, NULL, "xdma0_%s_%d",
+					      nth < CHANNELS ? "h2c" : "c2h", nth % CHANNELS);
 
 		if (IS_ERR(made)) {
 			while (nth-- > 0)
 				device_destroy(class, first + nth);
+			pci_disable_device(card);
 			return PTR_ERR(made);
 		}
 	}
@@ -166,8 +201,9 @@ static void remove(struct pci_dev *card)
 	int nth;
 
 	WRITE_ONCE(is_gone, true);
-	for (nth = 0; nth < 2 * CHANNELS; nth++)
+	for (nth = 0; nth < FILES; nth++)
 		device_destroy(class, first + nth);
+	pci_disable_device(card);
 }
 
 static const struct pci_device_id ids[] = { { PCI_DEVICE(0x1234, 0x11e8) }, {} };
@@ -176,14 +212,14 @@ static struct pci_driver driver = { .name = "xdma", .id_table = ids, .probe = pr
 
 static int __init twin_init(void)
 {
-	int error = alloc_chrdev_region(&first, 0, 2 * CHANNELS, "xdma");
+	int error = alloc_chrdev_region(&first, 0, FILES, "xdma");
 
 	if (error)
 		return error;
 	memory = vzalloc(MEMORY);
 	class = class_create(THIS_MODULE, "xdma");
 	cdev_init(&cdev, &operations);
-	error = !memory ? -ENOMEM : IS_ERR(class) ? PTR_ERR(class) : cdev_add(&cdev, first, 2 * CHANNELS);
+	error = !memory ? -ENOMEM : IS_ERR(class) ? PTR_ERR(class) : cdev_add(&cdev, first, FILES);
 	if (!error)
 		error = pci_register_driver(&driver);
 	if (error) {

@@ -4,7 +4,7 @@ use super::{Opened, Subject, WATCHED_BYTES};
 use lanemark_hw::HostMemory;
 use lanemark_hw::linux_lanemark;
 use lanemark_hw::linux_nvme::{DriveNode, NvmeMachine};
-use lanemark_hw::linux_sysfs::{Address, Attachment, Card, CardMachine, Consent, Range, System};
+use lanemark_hw::linux_sysfs::{Address, Attachment, Card, CardMachine, Consent, Device, Range, System};
 use lanemark_hw::linux_vfio::{VfioMachine, VfioOptions};
 use lanemark_hw::linux_xdma::{CardMemory, XdmaCard, XdmaMachine};
 use lanemark_machine::Machine;
@@ -211,7 +211,9 @@ impl Subject for Xdma {
 
     fn open(&self, interrupted: Arc<AtomicBool>) -> Box<dyn Opened> {
         let card = XdmaCard::find(&System::this(), &self.path).unwrap_or_else(|error| panic!("{error}"));
-        let machine = XdmaMachine::open(&card, self.memory, is_emulated(), interrupted);
+        let device = Device::find(&System::this(), card.function()).unwrap_or_else(|error| panic!("{error}"));
+        let attachment = Attachment { device, places: Vec::new(), driver: None, was_enabled: false };
+        let machine = XdmaMachine::open(&card, Some(self.memory), attachment, is_emulated(), interrupted);
         Box::new(machine.unwrap_or_else(|error| panic!("{error}")))
     }
 }

@@ -56,7 +56,8 @@ fn beyond(guest: &mut Guest) -> String {
 
 pub fn a_card_reads_and_writes_host_memory_and_only_addresses_that_are_given_away() {
     let mut guest = shared();
-    let questions = "dma_read_bandwidth,dma_write_bandwidth,dma_read_write_mix,dma_read_latency,doorbell_to_completion";
+    let questions = "dma_read_bandwidth,dma_write_bandwidth,dma_read_write_mix,dma_read_latency,doorbell_to_completion,\
+                     interrupt_latency";
     let found = record(&mut guest, &format!("{GIVEN} --question {questions} --sizes 64,100,4KiB,128KiB --budget 0.3"));
     let answers = found["answers"].as_array().unwrap();
     for answer in answers {
@@ -70,8 +71,13 @@ pub fn a_card_reads_and_writes_host_memory_and_only_addresses_that_are_given_awa
             assert!(answers.iter().any(|answer| has(&answer)), "{question} {size}: {}", found["skipped"]);
         }
     }
-    assert!(answers.iter().all(|answer| answer["question"] != "doorbell_to_completion"));
-    assert!(found["skipped"].to_string().contains("doorbell_to_completion"), "{}", found["skipped"]);
+    for (question, because) in [("doorbell_to_completion", "a whole call"), ("interrupt_latency", "no transfer raises")]
+    {
+        assert!(answers.iter().all(|answer| answer["question"] != question));
+        let skipped = found["skipped"].as_array().unwrap();
+        let is_it = |one: &&Value| one["question"] == question && one["because"].to_string().contains(because);
+        assert!(skipped.iter().any(|one| is_it(&one)), "{question}: {}", found["skipped"]);
+    }
     assert_eq!(beyond(&mut guest), "0");
     let target = &found["targets"][0];
     assert_eq!((&target["name"], &target["kind"]), (&CARD.into(), &"emulated".into()));
@@ -166,7 +172,7 @@ pub fn a_card_without_a_range_of_its_memory_and_other_paths_are_refused() {
     refused(&format!("--on xdma:/dev/xdma0_h2c_0 {GIVEN}"), 2, "here xdma:/dev/xdma0");
     refused(&format!("--on {CARD} --card-memory 32..4096"), 2, "multiple of 64 B");
     refused(&format!("--on host {GIVEN}"), 2, "applies to cards with the driver xdma only");
-    refused(&format!("--on {CARD} {GIVEN} --bar 0:0..4KiB"), 2, "applies to cards only");
+    refused(&format!("--on {CARD} {GIVEN} --device edu"), 2, "applies to cards only");
     refused(&format!("--on {CARD} --card-memory 0x20000..0x20400"), 77, "make it at least");
     let limit = "/sys/module/xdma/parameters/c2h_timeout";
     guest.expect(&format!("echo 0 >{limit}"));
@@ -175,6 +181,52 @@ pub fn a_card_without_a_range_of_its_memory_and_other_paths_are_refused() {
     assert!(said.status == 77 && said.stderr.contains("its driver waits without limit (c2h_timeout=0)"), "{said:?}");
     let said = guest.run_as_somebody("lanemark", &format!("bench --on {CARD} {GIVEN} --question dma_write_bandwidth"));
     assert!(said.status == 77 && said.stderr.contains("permission denied: run as root"), "{said:?}");
+}
+
+/// Two registers of the user BAR, which is BAR0 of edu.
+const REGISTERS: &str = "--bar 0:0..8:registers:write";
+
+pub fn registers_of_the_user_bar_are_loaded_and_stored_to_through_the_drivers_file() {
+    let mut guest = shared();
+    let questions = "--question mmio_read_latency,mmio_write_bandwidth,dma_write_bandwidth --sizes 4,64 --budget 0.2";
+    let found = record(&mut guest, &format!("{REGISTERS} {questions}"));
+    let answers = found["answers"].as_array().unwrap();
+    assert!(answers.iter().any(|answer| answer["question"] == "mmio_read_latency"), "{}", found["skipped"]);
+    let card = &found["targets"][0]["card"];
+    assert_eq!((&card["mappings"][0]["file"], &card["driver"]), (&"/dev/xdma0_user".into(), &"xdma".into()), "{card}");
+    assert_eq!(
+        (&card["ranges"][0]["kind"], &card["was_enabled"]),
+        (&"registers:write".into(), &false.into()),
+        "{card}"
+    );
+    let skipped = found["skipped"].to_string();
+    assert!(skipped.contains("name them with --card-memory"), "{skipped}");
+    let found = record(&mut guest, &format!("{GIVEN} {REGISTERS} {questions}"));
+    for question in ["mmio_read_latency", "dma_write_bandwidth"] {
+        let answers = found["answers"].as_array().unwrap();
+        assert!(answers.iter().any(|answer| answer["question"] == question), "{question}: {}", found["skipped"]);
+    }
+    assert_eq!(beyond(&mut guest), "0");
+}
+
+pub fn a_range_that_is_not_in_a_user_bar_is_refused() {
+    let mut guest = shared();
+    let mut refused = |arguments: &str, status: i32, words: &str| {
+        let said = guest.run(&format!("lanemark bench {arguments} --question mmio_read_latency --sizes 4"));
+        assert!(said.status == status && said.stderr.contains(words), "{words}: {said:?}");
+    };
+    refused(&format!("--on {CARD} --bar 1:0..4KiB"), 2, "has no BAR1");
+    refused(&format!("--on {CARD} --bar 0:0..2MiB"), 2, "BAR0");
+    refused(&format!("--on {CARD} --on {FUNCTION} --i-own-this-device --bar 0:0..8"), 2, "several cards");
+    let again = |user: &str| {
+        let drivers = "/sys/bus/pci/drivers/xdma";
+        let set = format!("echo {user} >/sys/module/xdma/parameters/has_user");
+        format!("{set}; echo {FUNCTION} >{drivers}/unbind; echo {FUNCTION} >{drivers}/bind")
+    };
+    guest.expect(&again("0"));
+    let said = guest.run(&format!("lanemark bench --on {CARD} {REGISTERS} --question mmio_read_latency --sizes 4"));
+    guest.expect(&again("1"));
+    assert!(said.status == 77 && said.stderr.contains("this design has no user BAR"), "{said:?}");
 }
 
 pub fn a_dry_run_lists_the_calls_and_makes_none() {
@@ -193,6 +245,17 @@ pub fn a_dry_run_lists_the_calls_and_makes_none() {
     ] {
         assert!(said.stdout.contains(words), "{words}:\n{}", said.stdout);
     }
+}
+
+pub fn a_dry_run_lists_loads_from_the_user_bar_and_makes_none() {
+    let mut guest = shared();
+    let asked = format!("bench --on {CARD} {REGISTERS} --question mmio_read_latency --sizes 4 --dry-run");
+    let said = guest.run_as_somebody("lanemark", &asked);
+    assert_eq!(said.status, 0, "{said:?}");
+    for words in ["range 0:0..8B:registers:write", "/dev/xdma0_user", "dry run, nothing was accessed"] {
+        assert!(said.stdout.contains(words), "{words}:\n{}", said.stdout);
+    }
+    assert!(!said.stdout.contains("overwritten"), "{}", said.stdout);
 }
 
 /// Starts a run that takes minutes, and waits until it moves bytes.

@@ -1,6 +1,7 @@
 //! An emulated card with the registers of AMD's DMA for PCI Express (XDMA), in this process: QEMU reaches it by vfio-user.
 //!
-//! It has two channels per direction, BAR0 with the registers, 64 KiB of memory at AXI address 0, and four MSI vectors. It
+//! It has two channels per direction, BAR0 with the registers, 64 KiB of memory at AXI address 0, and four vectors of MSI and of
+//! MSI-X, with the table in BAR0. It
 //! follows the document and not our driver: a descriptor without magic number, a block of descriptors across 4 KiB, a run without bus
 //! mastering or an interrupt that was not acknowledged has its effect here, or is noted. Requests to the host go to the guest's
 //! memory, at the addresses that its IOMMU has mapped.
@@ -16,16 +17,17 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use vfio_bindings::bindings::vfio::{
     VFIO_IRQ_INFO_EVENTFD, VFIO_PCI_BAR0_REGION_INDEX, VFIO_PCI_BAR2_REGION_INDEX, VFIO_PCI_BAR3_REGION_INDEX,
-    VFIO_PCI_CONFIG_REGION_INDEX, VFIO_PCI_MSI_IRQ_INDEX, VFIO_PCI_NUM_IRQS, VFIO_PCI_NUM_REGIONS,
-    VFIO_REGION_INFO_FLAG_READ, VFIO_REGION_INFO_FLAG_WRITE, vfio_region_info,
+    VFIO_PCI_CONFIG_REGION_INDEX, VFIO_PCI_MSI_IRQ_INDEX, VFIO_PCI_MSIX_IRQ_INDEX, VFIO_PCI_NUM_IRQS,
+    VFIO_PCI_NUM_REGIONS, VFIO_REGION_INFO_FLAG_READ, VFIO_REGION_INFO_FLAG_WRITE, vfio_region_info,
 };
 use vfio_user::{DmaMapFlags, DmaUnmapFlags, IrqInfo, Server, ServerBackend, ServerRegion};
 
 /// Channels of each direction.
 const CHANNELS: usize = 2;
-/// MSI vectors.
+/// Vectors of MSI, and of MSI-X.
 const VECTORS: usize = 4;
 const BAR_BYTES: u64 = 64 << 10;
 /// BAR2 and BAR3.
@@ -42,6 +44,8 @@ pub enum Fault {
     MovesMore,
     /// A list never ends.
     Hangs,
+    /// A list begins a millisecond after its start; this is no error.
+    StartsLate,
     /// No interrupt is sent.
     SendsNoInterrupt,
     /// Only 21 bits of host addresses are used.
@@ -71,6 +75,10 @@ pub struct Seen {
     pub fetches: u64,
     /// Interrupts by vector.
     pub interrupts: [u64; VECTORS],
+    /// Those of them that were MSI-X.
+    pub by_msix: u64,
+    /// Starts while the channel of the other direction was busy.
+    pub at_once: u64,
     /// Channels that were started, those of host to card first.
     pub started: [bool; 2 * CHANNELS],
     /// Stores to registers.
@@ -98,7 +106,8 @@ impl Twin {
             ServerRegion { region_info, sparse_areas: vec![], mmap_fd: None }
         };
         let irq = |index| {
-            let count = if index == VFIO_PCI_MSI_IRQ_INDEX { VECTORS as u32 } else { 0 };
+            let has_vectors = matches!(index, VFIO_PCI_MSI_IRQ_INDEX | VFIO_PCI_MSIX_IRQ_INDEX);
+            let count = if has_vectors { VECTORS as u32 } else { 0 };
             IrqInfo { index, flags: VFIO_IRQ_INFO_EVENTFD, count }
         };
         let irqs = (0..VFIO_PCI_NUM_IRQS).map(irq).collect();
@@ -166,6 +175,7 @@ struct Card {
     requested: u32,
     vectors: u32,
     events: [Option<File>; VECTORS],
+    is_msix: bool,
     /// Mapped host memory by address: length, offset in the file, number of the file.
     mapped: BTreeMap<u64, (u64, u64, u64)>,
     files: BTreeMap<u64, File>,
@@ -189,6 +199,9 @@ impl Card {
         put(0x60, &[0x10, 0, 0x02, 0]);
         put(0x6c, &[0x83, 0, 0, 0]);
         put(0x72, &[0x83, 0]);
+        // MSI-X, 4 vectors; table and pending bits in BAR0, where PG195 has them.
+        put(0x60 + 1, &[0x9c]);
+        put(0x9c, &[0x11, 0, 3, 0, 0, 0x80, 0, 0, 0xe0, 0x8f, 0, 0]);
         Card {
             config,
             memory: vec![0; MEMORY_BYTES as usize],
@@ -198,6 +211,7 @@ impl Card {
             requested: 0,
             vectors: 0,
             events: [const { None }; VECTORS],
+            is_msix: false,
             mapped: BTreeMap::new(),
             files: BTreeMap::new(),
             fault: None,
@@ -262,6 +276,7 @@ impl Card {
                 Some(mut event) => {
                     event.write_all(&1_u64.to_ne_bytes()).unwrap();
                     self.seen.interrupts[vector] += 1;
+                    self.seen.by_msix += u64::from(self.is_msix);
                 }
                 None => self.violation(format!("an interrupt by vector {vector}, which is not enabled")),
             }
@@ -432,6 +447,8 @@ impl Card {
                             return None;
                         }
                         (channel.status, channel.completed) = (BUSY, 0);
+                        let other = self.channels[(nth + CHANNELS) % (2 * CHANNELS)];
+                        self.seen.at_once += u64::from(other.status & BUSY);
                         return Some(nth);
                     }
                 }
@@ -496,9 +513,15 @@ impl ServerBackend for Backend {
             }
             (VFIO_PCI_BAR0_REGION_INDEX, Ok(word)) => {
                 if let Some(nth) = card.store(offset, u32::from_le_bytes(word)) {
+                    let is_late = card.fault == Some(Fault::StartsLate);
                     let card = Arc::clone(&self.0);
                     // The store is posted: it does not wait for the list.
-                    std::thread::spawn(move || locked(&card).run(nth));
+                    std::thread::spawn(move || {
+                        if is_late {
+                            std::thread::sleep(Duration::from_millis(1));
+                        }
+                        locked(&card).run(nth);
+                    });
                 }
             }
             (VFIO_PCI_BAR3_REGION_INDEX, _) => {
@@ -538,13 +561,15 @@ impl ServerBackend for Backend {
     }
 
     fn set_irqs(&mut self, index: u32, _: u32, start: u32, count: u32, fds: Vec<File>) -> io::Result<()> {
-        if index != VFIO_PCI_MSI_IRQ_INDEX {
+        let is_msix = index == VFIO_PCI_MSIX_IRQ_INDEX;
+        if index != VFIO_PCI_MSI_IRQ_INDEX && !is_msix {
             return Ok(());
         }
         let mut card = locked(&self.0);
         if count == 0 {
             card.events = [const { None }; VECTORS];
         }
+        card.is_msix = is_msix;
         let mut fds = fds.into_iter();
         for event in card.events.iter_mut().skip(start as usize).take(count as usize) {
             *event = fds.next();

@@ -62,6 +62,7 @@ const ROWS: &[Row] = &[
     Row("two-gpus-below-a-switch", &[
         "costly peers 82:00.0 82:01.0", "hint uplink 83:00.0 84:00.0", "hint low_bar 83:00.0", "hint low_bar 84:00.0",
     ], None),
+    Row("two-gpus-below-two-root-ports", &[], None),
     // Virtual machines.
     Row("virtual-machine-with-virtio", &[], None),
     Row("virtual-machine-with-a-gpu", &["hint low_bar 00:05.0"], None),
@@ -184,4 +185,20 @@ fn an_idle_gpu_in_a_virtual_machine_is_minor_and_the_port_is_on_the_host() {
     let words = &findings[0].fix.words;
     assert!(words.contains("look again under load") && words.contains("look on the host"), "{words}");
     assert!(findings[0].gain.factor().unwrap() > 10.0, "{:?}", findings[0].gain);
+}
+
+#[test]
+fn peers_below_two_root_ports_are_facts_and_no_findings() {
+    let peers = diagnosis("two-gpus-below-two-root-ports").peers;
+    let begins = [
+        "devices are below 2 root ports (0000:16:01.0, 0000:97:01.0): a request between two of them crosses the root complex",
+        "NUMA nodes 0, 1:",
+        "ACS request redirect is on at 1 of 2 root ports:",
+        "2 IOMMU groups, none of them below two root ports",
+    ];
+    assert_eq!(peers.len(), begins.len(), "{peers:#?}");
+    assert!(peers.iter().zip(begins).all(|(said, begin)| said.starts_with(begin)), "{peers:#?}");
+    for without in ["two-gpus-below-a-switch", "server-with-a-degraded-card", "virtual-machine-of-a-cloud"] {
+        assert_eq!(diagnosis(without).peers, [""; 0], "{without}");
+    }
 }

@@ -468,12 +468,12 @@ pub struct CompareArgs {
 #[command(next_help_heading = "Options for a card")]
 #[allow(clippy::struct_excessive_bools)] // Each is an option of its own.
 pub struct CardArgs {
-    /// Range of a BAR that may be accessed: BAR:FROM..TO, with :storage, :registers, :registers:write or :registers:write-only;
+    /// Range of a BAR that may be accessed, of xdma:/dev/xdma0 in its user BAR: BAR:FROM..TO, with :storage, :registers, :registers:write or :registers:write-only;
     /// repeatable [default kind: storage in a prefetchable BAR, else read-only registers]
     #[arg(long = "bar", value_name = "RANGE")]
     pub bars: Vec<Range>,
     /// Range of AXI addresses on a card with AMD's XDMA driver that may be overwritten: FROM..TO, TO exclusive, FROM a multiple of
-    /// 64 B; required for xdma:/dev/xdma0
+    /// 64 B; required for DMA by xdma:/dev/xdma0
     #[arg(long, value_name = "RANGE")]
     pub card_memory: Option<CardMemory>,
     /// Description of the card for its DMA engine: a built-in one (edu) or a device file; the card must be bound to vfio-pci,

@@ -26,6 +26,10 @@ pub struct Diagnosis {
     pub functions: Vec<Function>,
     /// The links, by the address of their lower end.
     pub links: Vec<Link>,
+    /// Facts about peer-to-peer requests between devices below different root ports, one sentence each; empty if fewer than two
+    /// root ports have devices.
+    #[serde(default)]
+    pub peers: Vec<String>,
     /// Problems, the costliest first.
     pub findings: Vec<Finding>,
     /// Facts that were not visible, with the way to see them.
@@ -46,6 +50,7 @@ impl Diagnosis {
             machine,
             functions: Vec::new(),
             links: Vec::new(),
+            peers: Vec::new(),
             findings: Vec::new(),
             unseen: Vec::new(),
             notes: Vec::new(),

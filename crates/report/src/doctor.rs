@@ -1,4 +1,4 @@
-//! A diagnosis for a terminal: machine, tree, links, findings, and invisible facts.
+//! A diagnosis for a terminal: machine, tree, links, peers, findings, and invisible facts.
 
 use crate::doctor_findings::{findings, unseen};
 use crate::doctor_tree::tree;
@@ -14,18 +14,23 @@ pub fn diagnosis(diagnosis: &Diagnosis, width: Option<u16>) -> String {
     if !diagnosis.links.is_empty() {
         blocks.push(links(diagnosis).lines(width).join("\n"));
     }
+    blocks.push(list("peers below different root ports:", &diagnosis.peers, width));
     blocks.push(findings(&diagnosis.findings, width));
     if !diagnosis.unseen.is_empty() {
         blocks.push(unseen(&diagnosis.unseen, width));
     }
-    if !diagnosis.notes.is_empty() {
-        let lines = diagnosis.notes.iter().map(|note| wrap(&format!("  - {note}"), width, 4));
-        blocks.push(
-            std::iter::once("inconsistencies of the source:".to_owned()).chain(lines).collect::<Vec<_>>().join("\n"),
-        );
-    }
+    blocks.push(list("inconsistencies of the source:", &diagnosis.notes, width));
     blocks.retain(|block| !block.is_empty());
     blocks.join("\n\n") + "\n"
+}
+
+/// Sentences below a title; nothing without one.
+fn list(title: &str, sentences: &[String], width: Option<u16>) -> String {
+    if sentences.is_empty() {
+        return String::new();
+    }
+    let lines = sentences.iter().map(|sentence| wrap(&format!("  - {sentence}"), width, 4));
+    std::iter::once(title.to_owned()).chain(lines).collect::<Vec<_>>().join("\n")
 }
 
 /// Missing groups of facts, which the reader must know before the findings.
@@ -159,6 +164,15 @@ not visible:
         partial.incomplete = vec!["made without root".to_owned()];
         let text = diagnosis(&partial, None);
         assert!(text.starts_with("INCOMPLETE: made without root\n\nthis machine: 3 functions"), "{text}");
+    }
+
+    #[test]
+    fn peers_are_listed_before_the_findings() {
+        let mut pair = sample();
+        pair.peers = vec!["one".to_owned(), "two".to_owned()];
+        let text = diagnosis(&pair, None);
+        assert!(text.contains("\n\npeers below different root ports:\n  - one\n  - two\n\n2 findings"), "{text}");
+        assert!(!diagnosis(&sample(), None).contains("peers"));
     }
 
     #[test]

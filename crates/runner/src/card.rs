@@ -8,10 +8,10 @@ use lanemark_bench::Case;
 use lanemark_hw::linux_lanemark;
 use lanemark_hw::linux_nvme::{DriveNode, NvmeMachine};
 use lanemark_hw::linux_sysfs::{
-    Address, Attachment, CardError, CardMachine, Device, Link, Mapping, Place, State, System,
+    Address, Attachment, CardError, CardMachine, Consent, Device, Link, Mapping, Place, State, System,
 };
 use lanemark_hw::linux_vfio::{DRIVER, PeerRange, VfioMachine, VfioOptions};
-use lanemark_hw::linux_xdma::{XdmaCard, XdmaError, XdmaMachine};
+use lanemark_hw::linux_xdma::{XdmaCard, XdmaMachine};
 use lanemark_machine::{Facts, Machine};
 use lanemark_method::Peer;
 use lanemark_record::{Card as CardRecord, CardLink, CardMapping, CardPeer, CardRange, Ceiling, CeilingKind};
@@ -105,9 +105,8 @@ pub(crate) fn open_drive(path: &Path, access: &CardAccess, cancel: &Cancel) -> R
     let system = access.system();
     let emulated = if access.emulated { Some("declared with --emulated".to_owned()) } else { system.emulated() };
     let node = DriveNode::find(&system, path)?;
-    let device = Device::find(&system, node.function())?;
-    let before = State::now(&device);
-    let driver = device.driver()?;
+    let attachment = with_its_driver(&system, node.function())?;
+    let before = State::now(&attachment.device);
     let machine = NvmeMachine::open(&node, emulated.is_some(), cancel.flag())?;
     let remark = format!(
         "nvme:{}: DMA writes to host memory are reads of an NVMe drive through the kernel's driver, {}; every time begins with the \
@@ -116,29 +115,41 @@ pub(crate) fn open_drive(path: &Path, access: &CardAccess, cancel: &Cancel) -> R
         path.display(),
         machine.way()
     );
-    let attachment = Attachment::of(device, driver);
     let card = Card { attachment, mappings: Vec::new(), emulated, before, peer: None, mps: payload(node.function()) };
     Ok(OpenCard { machine: Box::new(machine), card, notes: vec![remark] })
 }
+
+/// The attachment of a device that keeps its driver, without ranges.
+pub(crate) fn with_its_driver(system: &System, address: Address) -> Result<Attachment, RunError> {
+    let device = Device::find(system, address)?;
+    let driver = device.driver()?;
+    Ok(Attachment::of(device, driver))
+}
+
+/// Consent to a device with a driver, whose own file is used.
+pub(crate) const BY_ITS_DRIVER: Consent = Consent { owns_device: true, enable: false };
 
 /// Opens the card whose files begin with `path` through its driver `xdma`; `cancel` ends long measurements.
 pub(crate) fn open_xdma(path: &Path, access: &CardAccess, cancel: &Cancel) -> Result<OpenCard, RunError> {
     let system = access.system();
     let emulated = if access.emulated { Some("declared with --emulated".to_owned()) } else { system.emulated() };
     let found = XdmaCard::find(&system, path)?;
-    let memory = access.card_memory.ok_or_else(|| XdmaError::NoMemory { path: path.to_owned() })?;
-    let device = Device::find(&system, found.function())?;
-    let before = State::now(&device);
-    let driver = device.driver()?;
-    let machine = XdmaMachine::open(&found, memory, emulated.is_some(), cancel.flag())?;
+    let attachment = match access.bars.as_slice() {
+        [] => with_its_driver(&system, found.function())?,
+        bars => Attachment::new(&system, found.function(), bars, BY_ITS_DRIVER)?,
+    };
+    let before = State::now(&attachment.device);
+    let (memory, is_emulated) = (access.card_memory, emulated.is_some());
+    let machine = XdmaMachine::open(&found, memory, attachment.clone(), is_emulated, cancel.flag())?;
+    let mappings = machine.mappings().to_vec();
     let remark = format!(
         "xdma:{}: every transfer is a call of the driver, which pins the memory, maps it for the card, starts the card's engine and \
          waits for its end; every time includes the whole call: it is an upper bound, and a rate a lower bound of the engine's",
         path.display()
     );
-    let attachment = Attachment::of(device, driver);
-    let card = Card { attachment, mappings: Vec::new(), emulated, before, peer: None, mps: payload(found.function()) };
-    Ok(OpenCard { machine: Box::new(machine), card, notes: vec![remark] })
+    let remark = memory.map(|_| remark);
+    let card = Card { attachment, mappings, emulated, before, peer: None, mps: payload(found.function()) };
+    Ok(OpenCard { machine: Box::new(machine), card, notes: remark.into_iter().collect() })
 }
 
 /// The attachment of a card that is bound to `vfio-pci`, without ranges.

@@ -1,18 +1,17 @@
 //! Dry run: lists the accesses to a card that a request would make, without making any.
 
-use crate::card::{behind_module, behind_vfio};
+use crate::card::{BY_ITS_DRIVER, behind_module, behind_vfio, with_its_driver};
 use crate::error::RunError;
 use crate::open_target::OpenTarget;
 use crate::request::Request;
 use crate::target::Target;
 use crate::tasks::{Task, work};
 use lanemark_bench::{BenchError, Effort};
-use lanemark_hw::Lines;
 use lanemark_hw::linux_lanemark;
 use lanemark_hw::linux_nvme::{DriveNode, NvmeRehearsal};
-use lanemark_hw::linux_sysfs::{Address, Attachment, Device, Rehearsal};
+use lanemark_hw::linux_sysfs::{Address, Attachment, Device, Notes, Rehearsal};
 use lanemark_hw::linux_vfio::{DRIVER, VfioOptions, VfioRehearsal};
-use lanemark_hw::linux_xdma::{XdmaCard, XdmaError, XdmaRehearsal};
+use lanemark_hw::linux_xdma::{XdmaCard, XdmaRehearsal};
 use lanemark_machine::{Machine, MachineError};
 use std::path::Path;
 
@@ -120,7 +119,7 @@ fn dry_run_of_drive(request: &Request, path: &Path) -> Result<DryRun, RunError> 
     let node = DriveNode::find(&system, path)?;
     let rehearsal = NvmeRehearsal::new(&node, access.emulated || system.emulated().is_some())?;
     let (lines, before) = (rehearsal.notes(), rehearsal.summary().to_vec());
-    dry_run_through_driver(request, node.function(), &before, &lines, Box::new(rehearsal))
+    dry_run_through_driver(request, node.function(), &before, &|| lines.take(), Box::new(rehearsal))
 }
 
 /// As [`dry_run`], of a card with the driver `xdma`.
@@ -128,19 +127,32 @@ fn dry_run_of_xdma(request: &Request, path: &Path) -> Result<DryRun, RunError> {
     let access = &request.setup.card;
     let system = access.system();
     let card = XdmaCard::find(&system, path)?;
-    let memory = access.card_memory.ok_or_else(|| XdmaError::NoMemory { path: path.to_owned() })?;
-    let rehearsal = XdmaRehearsal::new(&card, memory, access.emulated || system.emulated().is_some())?;
+    let is_emulated = access.emulated || system.emulated().is_some();
+    let rehearsed = match access.bars.as_slice() {
+        [] => (with_its_driver(&system, card.function())?, Vec::new()),
+        bars => Attachment::rehearsed(&system, card.function(), bars, BY_ITS_DRIVER)?,
+    };
+    let rehearsal = XdmaRehearsal::new(&card, access.card_memory, rehearsed, is_emulated)?;
     let (lines, before) = (rehearsal.notes(), rehearsal.summary().to_vec());
-    dry_run_through_driver(request, card.function(), &before, &lines, Box::new(rehearsal))
+    let ranges = rehearsal.user().map(self::ranges).unwrap_or_default();
+    let refusals = rehearsal.user().map(Rehearsal::refusals).unwrap_or_default();
+    let refusals = refusals.iter().map(ToString::to_string).collect();
+    let notes = rehearsal.user().map(Rehearsal::notes);
+    let taken = || {
+        let of_user = notes.iter().flat_map(Notes::take).map(|note| note.to_string());
+        lines.take().into_iter().chain(of_user).collect()
+    };
+    let found = dry_run_through_driver(request, card.function(), &before, &taken, Box::new(rehearsal))?;
+    Ok(DryRun { refusals, ranges, ..found })
 }
 
-/// As [`dry_run`], of a function that keeps its driver: `before` says what a run does beside its cases, and `lines` what
+/// As [`dry_run`], of a function that keeps its driver: `before` says what a run does beside its cases, and `taken` what
 /// `rehearsal` has recorded.
 fn dry_run_through_driver(
     request: &Request,
     function: Address,
     before: &[String],
-    lines: &Lines,
+    taken: &dyn Fn() -> Vec<String>,
     rehearsal: Box<dyn Machine>,
 ) -> Result<DryRun, RunError> {
     let mut found = DryRun {
@@ -153,7 +165,7 @@ fn dry_run_through_driver(
     };
     let mut targets = vec![OpenTarget::of_memory(rehearsal)];
     let work = work(&request.named_or_usual(), &targets, &request.axes)?;
-    found.cases = work.tasks.iter().map(|task| accesses(&mut targets[0], &|| lines.take(), task)).collect();
+    found.cases = work.tasks.iter().map(|task| accesses(&mut targets[0], taken, task)).collect();
     Ok(found)
 }
 

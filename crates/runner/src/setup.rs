@@ -71,11 +71,11 @@ impl CardAccess {
         self.binds_to.as_deref() == Some(driver)
     }
 
-    /// The name of the first option that applies to none of the targets but a card by its address. With `has_other`, there is a
-    /// drive or a card with the driver `xdma`; with `has_compiled`, a compiled card.
-    fn given(&self, has_other: bool, has_compiled: bool) -> Option<&'static str> {
+    /// The name of the first option that applies to none of the targets but a card by its address. With `has_xdma`, there is a
+    /// card with the driver `xdma`; with `has_other`, that or a drive; with `has_compiled`, a compiled card.
+    fn given(&self, has_xdma: bool, has_other: bool, has_compiled: bool) -> Option<&'static str> {
         let given = [
-            (!self.bars.is_empty(), "bar"),
+            (!self.bars.is_empty() && !has_xdma, "bar"),
             (self.device.is_some() && !has_compiled, "device"),
             (self.peer.is_some(), "peer"),
             (self.vfio.is_some(), "vfio"),
@@ -94,10 +94,11 @@ impl CardAccess {
         let xdma = count(|target| matches!(target, Target::Xdma(_)));
         let has_other = count(|target| matches!(target, Target::Nvme(_) | Target::Xdma(_))) > 0;
         let has_compiled = count(|target| matches!(target, Target::Rtl(_))) > 0;
-        match self.given(has_other, has_compiled) {
+        match self.given(xdma > 0, has_other, has_compiled) {
             Some(field) if cards == 0 => Err(RunError::NoCard { field }),
             _ if self.card_memory.is_some() && xdma == 0 => Err(RunError::NoXdma { field: "card_memory" }),
-            _ if cards > 1 || xdma > 1 => Err(RunError::SeveralCards),
+            // Ranges are those of one card.
+            _ if cards > 1 || xdma > 1 || (cards + xdma > 1 && !self.bars.is_empty()) => Err(RunError::SeveralCards),
             _ => self.check_peer(targets),
         }
     }

@@ -1,6 +1,7 @@
 //! Diagnosis of a machine: findings from an inventory, ranked by cost.
 //!
-//! [`diagnose`] converts an inventory to a [`Diagnosis`]: its functions and links as data, and the findings of [`CHECKS`].
+//! [`diagnose`] converts an inventory to a [`Diagnosis`]: its functions, links and peers as data, and the findings of
+//! [`CHECKS`].
 //! Each file holds one family of checks. A check uses only facts that were seen, and reports facts that it needs but
 //! cannot see. Each finding has its reason, the gain of the remedy by the model, and the command of the remedy. No command is
 //! run here, and no device is written to.
@@ -121,6 +122,7 @@ pub fn diagnose(inventory: &Inventory, ask: &DiagnosisRequest<'_>) -> Diagnosis 
     diagnosis.incomplete = incomplete::reasons(inventory);
     diagnosis.functions = inventory.functions.iter().map(|function| facts::function(function, ask.fields)).collect();
     diagnosis.links = case.edges.iter().map(|edge| edge.to_record(&case)).collect();
+    diagnosis.peers = peers::across_root_ports(&case);
     let mut found = Collector::default();
     for check in CHECKS {
         found.check = check.name;

@@ -1,4 +1,4 @@
-//! Small inventories for tests: a healthy machine, and one with a switch.
+//! Small inventories for tests: a healthy machine, one with several cards, and one with a switch.
 
 use super::{DiagnosisRequest, diagnose};
 use lanemark_inventory::{
@@ -41,6 +41,17 @@ pub(crate) fn healthy() -> Inventory {
     machine.functions[CARD].regions = known(vec![bar]);
     machine.processors.vendor = known("GenuineIntel".to_owned());
     machine.unseen = Vec::<Unseen>::new();
+    machine
+}
+
+/// `count` root ports, each with a Gen4 x16 card, without findings; the root ports come first.
+pub(crate) fn root_ports(count: usize) -> Inventory {
+    let mut machine = healthy();
+    machine.functions.clear();
+    let port = |nth: usize| format!("0000:00:{nth:02x}.0");
+    machine.functions.extend((1..=count).map(|nth| function(&port(nth), None, PortType::RootPort)));
+    let card = |nth: usize| function(&format!("0000:{nth:02x}:00.0"), Some(&port(nth)), PortType::Endpoint);
+    machine.functions.extend((1..=count).map(card));
     machine
 }
 

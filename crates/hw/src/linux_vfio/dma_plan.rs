@@ -9,16 +9,33 @@ use lanemark_machine::{
 };
 use lanemark_units::{MemoryType, format_size};
 
-/// Transfers that the engine can do, one at a time.
+/// Transfers that the engine can do: one at a time, or one of each direction at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct DmaPlan {
     /// Index of the core that starts them.
     pub(super) core: u32,
     pub(super) transfer: Transfer,
+    /// DMA reads at the same time as the DMA writes of `transfer`, as many and as long, with other memory of the device.
+    pub(super) reads: Option<Transfer>,
     /// Method by which the core sees the end of each transfer.
     pub(super) completion: Completion,
     /// Method by which the core sees the end of a transfer that is not timed; never an interrupt.
     pub(super) polled: Completion,
+}
+
+impl DmaPlan {
+    /// The transfers of each direction.
+    pub(super) fn transfers(&self) -> impl Iterator<Item = Transfer> + use<> {
+        std::iter::once(self.transfer).chain(self.reads)
+    }
+
+    /// Offset in the device's own memory of the transfers of a direction: both have memory of their own.
+    pub(super) const fn own(&self, verb: Verb) -> u64 {
+        match (self.reads, verb) {
+            (Some(reads), Verb::Load) => reads.bytes,
+            _ => 0,
+        }
+    }
 }
 
 /// Properties of an engine that decide which plans it can run.
@@ -85,8 +102,14 @@ fn refused<T>(what: impl Into<String>, because: impl Into<String>) -> Result<T, 
 }
 
 fn engines(work: &EngineWork, limits: &Limits) -> Result<DmaPlan, Refusal> {
-    let transfer = match work.jobs.as_slice() {
-        [EngineJob::Transfer(transfer)] => *transfer,
+    let (transfer, reads) = match work.jobs.as_slice() {
+        [EngineJob::Transfer(transfer)] => (*transfer, None),
+        [EngineJob::WriteRead(pairs)] if pairs.is_mixed && limits.engine.descriptors.is_some() => {
+            (pairs.write, Some(pairs.read()))
+        }
+        [EngineJob::WriteRead(pairs)] if !pairs.is_mixed => {
+            return refused("a read that follows a write", "the engine does not order its directions with each other");
+        }
         [EngineJob::WriteRead(_)] => {
             return refused("writes and reads of one card", "the engine does one transfer at a time");
         }
@@ -110,7 +133,7 @@ fn engines(work: &EngineWork, limits: &Limits) -> Result<DmaPlan, Refusal> {
         );
     }
     let polled = limits.engine.polled();
-    Ok(DmaPlan { core: 0, transfer, completion: polled, polled })
+    Ok(DmaPlan { core: 0, transfer, reads, completion: polled, polled })
 }
 
 fn call(core: u32, call: &DmaCall, limits: &Limits) -> Result<DmaPlan, Refusal> {
@@ -162,12 +185,37 @@ fn call(core: u32, call: &DmaCall, limits: &Limits) -> Result<DmaPlan, Refusal> 
             return refused("an interrupt at the end of a transfer", because);
         }
     }
-    Ok(DmaPlan { core, transfer, completion, polled })
+    Ok(DmaPlan { core, transfer, reads: None, completion, polled })
 }
 
-/// Checks a transfer against the engine and the mapped memory.
+/// Checks the transfers against the engine and the mapped memory.
 fn fits(asked: DmaPlan, limits: &Limits) -> Result<DmaPlan, Refusal> {
-    let Transfer { card, verb, partner, bytes, window, outstanding, .. } = asked.transfer;
+    if asked.core >= limits.cores {
+        return refused(format!("core {}", asked.core), format!("{} cores are usable, counted from 0", limits.cores));
+    }
+    asked.transfers().try_for_each(|transfer| fits_one(&transfer, limits))?;
+    let Some(reads) = asked.reads else { return Ok(asked) };
+    let (bytes, own) = (reads.bytes, limits.engine.limits.memory_bytes);
+    if bytes > own / 2 {
+        let least = format_size(bytes.saturating_mul(2));
+        return refused(
+            format!("transfers of {} in both directions at once", format_size(bytes)),
+            format!("each needs memory of the device of its own: descriptors.memory_bytes must be at least {least}"),
+        );
+    }
+    let end = |of: &Transfer| of.window.offset.saturating_add(of.window.len.max(of.bytes));
+    if asked.transfer.partner != Partner::Host {
+        return refused("both directions at once between cards", "only transfers of host memory are possible at once");
+    }
+    if asked.transfer.window.offset < end(&reads) && reads.window.offset < end(&asked.transfer) {
+        return refused("both directions with the same host memory", "their bytes could not be verified");
+    }
+    Ok(asked)
+}
+
+/// Checks a transfer.
+fn fits_one(transfer: &Transfer, limits: &Limits) -> Result<(), Refusal> {
+    let Transfer { card, verb, partner, bytes, window, outstanding, .. } = *transfer;
     let engine = limits.engine.limits;
     if card != 0 {
         return refused(format!("transfers by card {card}"), "only the device of the target has an engine here");
@@ -179,9 +227,6 @@ fn fits(asked: DmaPlan, limits: &Limits) -> Result<DmaPlan, Refusal> {
             return refused("DMA between cards", "no memory of a second card is named (--peer)");
         }
     };
-    if asked.core >= limits.cores {
-        return refused(format!("core {}", asked.core), format!("{} cores are usable, counted from 0", limits.cores));
-    }
     if bytes == 0 || bytes > engine.most_bytes {
         let most = format_size(engine.most_bytes);
         return refused(
@@ -209,7 +254,7 @@ fn fits(asked: DmaPlan, limits: &Limits) -> Result<DmaPlan, Refusal> {
             format!("{} can be mapped", format_size(room.end - room.start)),
         );
     }
-    Ok(asked)
+    Ok(())
 }
 
 const fn verb_name(verb: Verb) -> &'static str {
@@ -222,7 +267,7 @@ const fn verb_name(verb: Verb) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lanemark_machine::{Pattern, Window, Writer};
+    use lanemark_machine::{Pattern, Window, WriteRead, Writer};
 
     fn limits(engine: &EngineKind) -> Limits {
         Limits { engine: *engine, mapped_bytes: 1 << 20, peer: None, cores: 1 }
@@ -344,6 +389,25 @@ mod tests {
         let facts = written_back.facts(4096, 4096);
         assert!(facts.fetches_only && facts.has_flag && !status.facts(4096, 4096).has_flag);
         assert!(!edu().facts(4096, 4096).fetches_only);
+    }
+
+    #[test]
+    fn both_directions_at_once_need_descriptors_and_memory_of_the_device_for_each() {
+        let xdma = built_in("xdma");
+        let both = |bytes, read_offset, is_mixed| {
+            let write = transfer(bytes, 4096);
+            let read = Window { offset: read_offset, ..write.window };
+            Plan::new(vec![EngineJob::WriteRead(WriteRead { write, read, is_mixed })], 1)
+        };
+        let said = |plan: &Plan| verdict(plan, &xdma).unwrap();
+        assert_eq!(said(&both(2048, 4096, true)), "");
+        assert!(said(&both(2049, 4096, true)).contains("descriptors.memory_bytes must be at least 4098B"));
+        assert!(said(&both(64, 4095, true)).contains("could not be verified"));
+        assert!(said(&both(64, 1 << 20, true)).contains("1MiB can be mapped"));
+        assert!(said(&both(64, 4096, false)).contains("does not order"));
+        assert!(verdict(&both(64, 4096, true), &edu()).unwrap().contains("one transfer at a time"));
+        let asked = of(&both(2048, 4096, true), &limits(&xdma)).unwrap().unwrap();
+        assert_eq!([Verb::Store, Verb::Load].map(|verb| asked.own(verb)), [0, 2048]);
     }
 
     #[test]

@@ -44,6 +44,18 @@ enum Mechanism {
     Xdma(XdmaDriver),
 }
 
+/// A transfer of one of two directions.
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    job: Job,
+    /// Its number in its direction.
+    nth: u64,
+    /// Time stamp before its start.
+    begun: u64,
+    /// Descriptors of its list.
+    list: u32,
+}
+
 /// The engine of an open device.
 #[derive(Debug)]
 pub(super) struct EngineDriver {
@@ -226,6 +238,49 @@ impl EngineDriver {
         }
     }
 
+    /// Makes `count` transfers of each direction, `job(verb, nth)`, and polls for their ends. Each direction starts its next
+    /// transfer as soon as the last one has ended, whatever the other one does.
+    pub(super) fn both(
+        &self,
+        count: u64,
+        job: impl Fn(Verb, u64) -> Job,
+        deadline: &Deadline<'_>,
+        memory: &DmaMemory<'_>,
+    ) -> Result<(), Stuck> {
+        // Plans for an engine that is started by registers are refused.
+        let Mechanism::Xdma(xdma) = &self.mechanism else { return Err(Stuck::Os(Errno::OPNOTSUPP)) };
+        let begin = |verb, nth| {
+            let job = job(verb, nth);
+            within(&memory.data, job)?;
+            let begun = stamp_before();
+            let list = xdma.start(&self.registers, job, false, memory)?;
+            Ok(Some(Running { job, nth, begun, list }))
+        };
+        let mut all = [begin(Verb::Store, 0)?, begin(Verb::Load, 0)?];
+        let mut polls: u32 = 0;
+        while all.iter().any(Option::is_some) {
+            polls = polls.wrapping_add(1);
+            for running in &mut all {
+                let Some(Running { job, nth, begun, list }) = *running else { continue };
+                let is_done = xdma.is_done(&self.registers, job, list, memory)?;
+                let elapsed =
+                    if is_done || polls.is_multiple_of(POLLS) { stamp_before().saturating_sub(begun) } else { 0 };
+                let awaited = if !is_done && elapsed > self.longest { Err(xdma.late()) } else { Ok(()) };
+                if is_done || awaited.is_err() {
+                    xdma.end(&self.registers, job, (list, false), memory, awaited)?;
+                    *running = if nth + 1 < count { begin(job.verb, nth + 1)? } else { None };
+                } else if elapsed > self.soon {
+                    self.pause_until(stamp_before().saturating_add(elapsed / PAUSE), deadline)?;
+                }
+            }
+            if polls.is_multiple_of(POLLS) {
+                deadline.check(stamp_before())?;
+            }
+            std::hint::spin_loop();
+        }
+        Ok(())
+    }
+
     /// Whether the register shows the end.
     #[inline]
     fn is_done(&self, engine: &Engine) -> Result<bool, Stuck> {
@@ -238,7 +293,7 @@ impl EngineDriver {
     fn start(&self, engine: &Engine, job: Job, with_interrupt: bool) -> Result<(), Errno> {
         let registers = &self.registers;
         let width = engine.register_bytes;
-        let own = engine.limits.memory_start;
+        let own = job.own;
         let (source, destination, command) = match job.verb {
             Verb::Load => (job.iova, own, engine.to_device),
             Verb::Store => (own, job.iova, engine.to_host),

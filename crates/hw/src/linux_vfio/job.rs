@@ -14,6 +14,8 @@ pub(super) struct Job {
     pub(super) verb: Verb,
     /// Address of the host memory.
     pub(super) iova: u64,
+    /// Address of the device's own memory.
+    pub(super) own: u64,
     /// Length in bytes.
     pub(super) bytes: u64,
 }
@@ -105,11 +107,11 @@ mod tests {
     #[test]
     fn a_transfer_is_within_the_memory_of_the_host_or_of_the_peer_up_to_its_last_byte() {
         let data = [0x20_0000..0x20_1000, 0x40_0000..0x40_0100];
-        let of = |iova, bytes| within(&data, Job { verb: Verb::Store, iova, bytes });
+        let of = |iova, bytes| within(&data, Job { verb: Verb::Store, iova, own: 0, bytes });
         assert_eq!((of(0x20_0000, 0x1000), of(0x40_0000, 0x100)), (Ok(()), Ok(())));
         for (iova, bytes) in [(0x20_0000, 0x1001), (0x20_0001, 0x1000), (0x1f_ffff, 2), (0x40_00ff, 2), (u64::MAX, 2)] {
             assert_eq!(of(iova, bytes), Err(Stuck::Beyond(iova)));
         }
-        assert_eq!(within(&[0..0, 0..0], Job { verb: Verb::Load, iova: 0, bytes: 1 }), Err(Stuck::Beyond(0)));
+        assert_eq!(within(&[0..0, 0..0], Job { verb: Verb::Load, iova: 0, own: 0, bytes: 1 }), Err(Stuck::Beyond(0)));
     }
 }

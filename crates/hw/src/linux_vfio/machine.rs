@@ -46,7 +46,7 @@ pub(super) const MAPPED: u64 = 64 << 20;
 ///
 /// - **Plans:** DMA mappings by the strategies of `lanemark-dma`, each map and unmap one ioctl. With named ranges, loads and
 ///   stores to its BARs, as [`CardMachine`]. With a device file, DMA by its engine: transfers one at a time, started by
-///   registers or described by descriptors in host memory. An NVMe drive without one makes DMA by reads of its first
+///   registers or described by descriptors in host memory; the latter also one of each direction at a time. An NVMe drive without one makes DMA by reads of its first
 ///   namespace; no other command of the NVM command set is sent but Flush. Opening resets the device, if it can be reset.
 /// - **Checks:** before every run, the slot must have the same device with the same driver, and the kernel must not have
 ///   requested it back. Bus mastering is on while a run with DMA makes transfers, and host memory is mapped only meanwhile.

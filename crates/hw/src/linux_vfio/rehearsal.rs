@@ -18,7 +18,7 @@ use crate::x86::pin::allowed_cpus;
 use crate::x86::refusal::Refusal;
 use lanemark_devices::{DescriptorEngine, DeviceFile, DmaLimits, Engine, Interrupt, InterruptKind, Polled};
 use lanemark_machine::{
-    Completion, Facts, Machine, MachineError, Operation, Partner, Plan, Samples, Task, Unsupported, Verb,
+    Completion, Facts, Machine, MachineError, Operation, Partner, Plan, Samples, Task, Transfer, Unsupported, Verb,
 };
 use lanemark_units::format_size;
 use std::path::{Path, PathBuf};
@@ -132,6 +132,27 @@ impl VfioRehearsal {
         let (engine, cores) = (self.engine?, self.facts.cores);
         let peer = self.peer.map(|peer| peer.range);
         dma_plan::of(plan, &dma_plan::Limits { engine, mapped_bytes: MAPPED, peer, cores })
+    }
+
+    /// The transfers of one direction of a plan, in words.
+    fn in_words(&self, asked: &DmaPlan, transfer: &Transfer) -> String {
+        let by = match asked.completion {
+            Completion::Interrupt => "the end by interrupt",
+            Completion::Flag | Completion::Register => "the end by polling",
+        };
+        let at_once = if asked.reads.is_some() { ", both directions at once" } else { "" };
+        let (from, to) = (transfer.window.offset, transfer.window.offset + transfer.window.len.max(transfer.bytes));
+        let direction = if transfer.verb == Verb::Load { "from" } else { "to" };
+        let (of, at) = match (transfer.partner, self.peer) {
+            (Partner::Peer { bar, .. }, Some(peer)) => (peer.device.to_string(), format!("BAR{bar}")),
+            _ => ("host memory".to_owned(), "the mapped memory".to_owned()),
+        };
+        format!(
+            "DMA {direction} {of}: {} x {} per iteration, at offsets {from:#x} to {:#x} of {at}; {by}{at_once}",
+            transfer.count,
+            format_size(transfer.bytes),
+            to - 1
+        )
     }
 }
 
@@ -283,20 +304,8 @@ impl Machine for VfioRehearsal {
         Lines::sampled(samples);
         if let Some(reads) = reads {
             self.lines.lines.add(reads.to_string());
-        } else if let Some(DmaPlan { transfer, completion, .. }) = dma {
-            let by = if completion == Completion::Interrupt { "the end by interrupt" } else { "the end by polling" };
-            let (from, to) = (transfer.window.offset, transfer.window.offset + transfer.window.len.max(transfer.bytes));
-            let direction = if transfer.verb == Verb::Load { "from" } else { "to" };
-            let (of, at) = match (transfer.partner, self.peer) {
-                (Partner::Peer { bar, .. }, Some(peer)) => (peer.device.to_string(), format!("BAR{bar}")),
-                _ => ("host memory".to_owned(), "the mapped memory".to_owned()),
-            };
-            self.lines.lines.add(format!(
-                "DMA {direction} {of}: {} x {} per iteration, at offsets {from:#x} to {:#x} of {at}; {by}",
-                transfer.count,
-                format_size(transfer.bytes),
-                to - 1
-            ));
+        } else if let Some(asked) = dma {
+            asked.transfers().for_each(|transfer| self.lines.lines.add(self.in_words(&asked, &transfer)));
         } else if let Some(asked) = map_unmap(plan) {
             let Operation::MapUnmap(asked) = asked else { return Ok(()) };
             let size = format_size(asked.bytes);

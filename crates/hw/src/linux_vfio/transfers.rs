@@ -60,11 +60,12 @@ struct Layout {
 }
 
 impl Layout {
-    fn of(transfer: &Transfer, most_bytes: u64, list_bytes: u64) -> Layout {
-        let window_end = match transfer.partner {
-            Partner::Host => transfer.window.offset + transfer.window.len.max(transfer.bytes),
+    fn of(asked: &DmaPlan, most_bytes: u64, list_bytes: u64) -> Layout {
+        let end = |of: Transfer| match of.partner {
+            Partner::Host => of.window.offset + of.window.len.max(of.bytes),
             Partner::Peer { .. } => 0,
         };
+        let window_end = asked.transfers().map(end).max().unwrap_or(0);
         let scratch = window_end.next_multiple_of(PAGE);
         let list = scratch + most_bytes.next_multiple_of(PAGE);
         Layout { window_end, scratch, list, len: list + list_bytes }
@@ -86,7 +87,7 @@ impl Bench<'_> {
     /// Runs a plan and verifies its bytes.
     pub(super) fn run(mut self, plan: &Plan, asked: &DmaPlan, samples: &mut Samples) -> Result<(), MachineError> {
         let transfer = asked.transfer;
-        let layout = Layout::of(&transfer, self.driver.limits().most_bytes, self.driver.list_bytes());
+        let layout = Layout::of(asked, self.driver.limits().most_bytes, self.driver.list_bytes());
         let peer = self.peer.filter(|_| transfer.partner != Partner::Host);
         if let Some(peer) = peer {
             let filled = peer.check_device().map_err(|error| error.to_string());
@@ -119,7 +120,7 @@ impl Bench<'_> {
         let confirmed = done.and_then(|from_device| {
             let of_host = match (peer, &from_device) {
                 (Some(_), None) => None,
-                _ => self.confirmed(plan, &transfer, &pages, from_device)?,
+                _ => self.confirmed(plan, asked, &pages, from_device.as_deref())?,
             };
             peer.map_or(Ok(of_host), |peer| self.confirmed_at(plan, &transfer, peer, of_host))
         });
@@ -179,7 +180,8 @@ impl Bench<'_> {
         (window, iova): (&mut HostWindow<'_>, u64),
         samples: &mut Samples,
     ) -> Result<Option<Vec<u8>>, MachineError> {
-        let Transfer { verb, bytes, .. } = asked.transfer;
+        let bytes = asked.transfer.bytes;
+        let has = |verb| asked.transfers().any(|transfer| transfer.verb == verb);
         self.driver.check_identity().map_err(|stuck| self.stuck(stuck, plan.timeout))?;
         let vector = self.driver.set_vector(asked.completion == Completion::Interrupt);
         vector.map_err(|error| self.device_error(error.to_string()))?;
@@ -197,17 +199,20 @@ impl Bench<'_> {
         });
         let places = [own, of_peer];
         let by = asked.polled;
-        let scratch = Job { verb: Verb::Load, iova: window.iova(layout.scratch), bytes };
-        if verb == Verb::Store {
+        // Moves bytes to the place of the device that the transfers of direction `of` use, or from it.
+        let scratch = window.iova(layout.scratch);
+        let job = |verb, of| Job { verb, iova: scratch, own: self.own(asked, of), bytes };
+        if has(Verb::Store) {
             let data = self.data(bytes);
             window.pages().write(layout.scratch, &data);
-            self.once(scratch, (plan, by), &DmaMemory { window, list: layout.list, data: places.clone() })?;
+            let job = job(Verb::Load, Verb::Store);
+            self.once(job, (plan, by), &DmaMemory { window, list: layout.list, data: places.clone() })?;
         }
         self.sampled(plan, asked, (iova, &DmaMemory { window, list: layout.list, data: places.clone() }), samples)?;
         let mut found = None;
-        if verb == Verb::Load {
+        if has(Verb::Load) {
             window.pages().write(layout.scratch, &vec![0; bytes as usize]);
-            let job = Job { verb: Verb::Store, ..scratch };
+            let job = job(Verb::Store, Verb::Load);
             self.once(job, (plan, by), &DmaMemory { window, list: layout.list, data: places })?;
             let mut bytes = vec![0; bytes as usize];
             window.pages().read(layout.scratch, &mut bytes);
@@ -215,6 +220,11 @@ impl Bench<'_> {
         }
         drop(master);
         Ok(found)
+    }
+
+    /// Address of the device's own memory that the transfers of a direction use.
+    const fn own(&self, asked: &DmaPlan, verb: Verb) -> u64 {
+        self.driver.limits().memory_start + asked.own(verb)
     }
 
     /// One transfer outside of the samples.
@@ -235,7 +245,11 @@ impl Bench<'_> {
         (iova, memory): (u64, &DmaMemory<'_>),
         samples: &mut Samples,
     ) -> Result<(), MachineError> {
-        let Transfer { verb, bytes, count, window: places, .. } = asked.transfer;
+        let count = asked.transfer.count;
+        let job = |of: &Transfer, nth: u64| {
+            let at = iova.wrapping_add(of.window.place(nth, of.bytes));
+            Job { verb: of.verb, iova: at, own: self.own(asked, of.verb), bytes: of.bytes }
+        };
         let run = Run {
             machine: self.name,
             timer: self.timer,
@@ -252,15 +266,20 @@ impl Bench<'_> {
             let (stuck, deadline) = (Cell::new(None), self.deadline(plan.timeout));
             let mut nth = 0;
             let stamps = timed(limits, first, passes, |_| {
-                for _ in 0..count {
-                    let job = Job { verb, iova: iova.wrapping_add(places.place(nth, bytes)), bytes };
-                    nth += 1;
-                    if let Err(why) = self.driver.transfer(job, asked.completion, &deadline, memory) {
-                        stuck.set(Some(why));
-                        return Err(Errno::IO);
+                let done = match &asked.reads {
+                    None => (nth..nth + count).try_for_each(|nth| {
+                        self.driver.transfer(job(&asked.transfer, nth), asked.completion, &deadline, memory)
+                    }),
+                    Some(reads) => {
+                        let of = |verb| if verb == Verb::Load { reads } else { &asked.transfer };
+                        self.driver.both(count, |verb, of_pass| job(of(verb), nth + of_pass), &deadline, memory)
                     }
-                }
-                Ok(())
+                };
+                nth += count;
+                done.map_err(|why| {
+                    stuck.set(Some(why));
+                    Errno::IO
+                })
             });
             self.driver.registers().check().map_err(|error| self.device_error(error.to_string()))?;
             stuck.get().map_or(Ok(stamps), |stuck| Err(self.stuck(stuck, plan.timeout)))
@@ -280,23 +299,44 @@ impl Bench<'_> {
         Err(self.device_error(self.address_space.device().requested().to_string()))
     }
 
-    /// Compares the bytes at both ends: of the last iteration for writes of the device, of the last transfer for its reads.
-    /// Bytes of the window beside the transfers must be unchanged.
+    /// Compares the bytes at both ends: of the last iteration for writes of the device, of the last transfer for its reads, which
+    /// the device had as `from_device` at the end. Bytes of the window beside the writes must be unchanged.
     fn confirmed(
+        &self,
+        plan: &Plan,
+        asked: &DmaPlan,
+        pages: &HostPages,
+        from_device: Option<&[u8]>,
+    ) -> Result<Option<Confirmed>, MachineError> {
+        let end = Layout::of(asked, 0, 0).window_end;
+        let mut sum = Confirmed { claimed_bytes: 0, confirmed_bytes: 0 };
+        for transfer in asked.transfers() {
+            let one = match (transfer.verb, from_device) {
+                (Verb::Load, Some(found)) => self.confirmed_read(plan, &transfer, found),
+                _ => self.confirmed_writes(plan, &transfer, pages, end)?,
+            };
+            sum.claimed_bytes += one.claimed_bytes;
+            sum.confirmed_bytes += one.confirmed_bytes;
+        }
+        Ok(Some(sum))
+    }
+
+    fn confirmed_read(&self, plan: &Plan, transfer: &Transfer, found: &[u8]) -> Confirmed {
+        let Transfer { bytes, count, window, .. } = *transfer;
+        let meant = filled(window.place(plan.passes * count - 1, bytes), bytes, self.seed());
+        Confirmed { claimed_bytes: bytes, confirmed_bytes: pattern::equal_bytes(found, &meant) }
+    }
+
+    fn confirmed_writes(
         &self,
         plan: &Plan,
         transfer: &Transfer,
         pages: &HostPages,
-        from_device: Option<Vec<u8>>,
-    ) -> Result<Option<Confirmed>, MachineError> {
+        end: u64,
+    ) -> Result<Confirmed, MachineError> {
         let Transfer { bytes, count, window, .. } = *transfer;
         let place = |nth: u64| window.place(nth, bytes);
         let transfers = plan.passes * count;
-        if let Some(found) = from_device {
-            let meant = filled(place(transfers - 1), bytes, self.seed());
-            let confirmed_bytes = pattern::equal_bytes(&found, &meant);
-            return Ok(Some(Confirmed { claimed_bytes: bytes, confirmed_bytes }));
-        }
         let data = self.data(bytes);
         let last: BTreeSet<u64> = (transfers - count..transfers).map(place).collect();
         let mut found = vec![0; bytes as usize];
@@ -305,7 +345,6 @@ impl Bench<'_> {
             pattern::equal_bytes(&found, &data)
         });
         let confirmed = Confirmed { claimed_bytes: bytes * last.len() as u64, confirmed_bytes: equal.sum() };
-        let end = Layout::of(transfer, 0, 0).window_end;
         if let Some(changed) = changed_beside(pages, plan, transfer, end, self.seed()) {
             return Err(self.device_error(format!(
                 "{}: DMA has changed the byte at offset {changed} of the host memory, which is outside of every transfer: check \
@@ -313,7 +352,7 @@ impl Bench<'_> {
                 self.name
             )));
         }
-        Ok(Some(confirmed))
+        Ok(confirmed)
     }
 
     fn check_interrupted(&self) -> Result<(), MachineError> {

@@ -1,6 +1,6 @@
 //! An engine with the layout `xdma`: lists of descriptors in host memory, and the registers of one channel per direction.
 //!
-//! The memory for descriptors is a part of the window that is mapped for the device: the list from its start on, and in a page
+//! The memory for descriptors is a part of the window that is mapped for the device: for each direction the list, and in a page
 //! of its own behind it the word that the engine writes at the end. Each transfer begins with Run set, and ends with a load of
 //! Status, which clears it, and with Run cleared: the engine counts completed descriptors from 0 in the next one.
 //!
@@ -41,9 +41,17 @@ impl XdmaDriver {
         (count * DESCRIPTOR_BYTES).next_multiple_of(PAGE)
     }
 
-    /// Bytes of host memory for descriptors and the word at the end.
+    /// Bytes of host memory for the descriptors of both directions and the words at their ends.
     pub(super) const fn list_bytes(&self) -> u64 {
-        self.descriptors_bytes() + PAGE
+        2 * (self.descriptors_bytes() + PAGE)
+    }
+
+    /// Offset in the window of the list of a direction.
+    const fn list(&self, verb: Verb, memory: &DmaMemory<'_>) -> u64 {
+        match verb {
+            Verb::Load => memory.list,
+            Verb::Store => memory.list + self.descriptors_bytes() + PAGE,
+        }
     }
 
     const fn channel(&self, verb: Verb) -> &Channel {
@@ -135,12 +143,12 @@ impl XdmaDriver {
         with_interrupt: bool,
         memory: &DmaMemory<'_>,
     ) -> Result<u32, Stuck> {
-        let own = self.engine.limits.memory_start;
         let (source, destination) = match job.verb {
-            Verb::Load => (job.iova, own),
-            Verb::Store => (own, job.iova),
+            Verb::Load => (job.iova, job.own),
+            Verb::Store => (job.own, job.iova),
         };
-        let at = memory.window.iova(memory.list);
+        let start = self.list(job.verb, memory);
+        let at = memory.window.iova(start);
         let list = List { at, source, destination, bytes: job.bytes, descriptor_bytes: self.engine.descriptor_bytes };
         // A plan with a longer transfer is refused; a list beyond its memory would be one of the device.
         if list.is_empty() || job.bytes > self.engine.limits.most_bytes {
@@ -148,11 +156,11 @@ impl XdmaDriver {
         }
         for nth in 0..list.len() {
             for (place, word) in (0..).zip(list.descriptor(nth)) {
-                memory.window.store_word(memory.list + nth * DESCRIPTOR_BYTES + place * 8, word);
+                memory.window.store_word(start + nth * DESCRIPTOR_BYTES + place * 8, word);
             }
         }
         let end = self.descriptors_bytes();
-        memory.window.store_word(memory.list + end, 0);
+        memory.window.store_word(start + end, 0);
         let channel = self.channel(job.verb);
         self.program(registers, channel, [at, at + end], list.adjacent(0), with_interrupt).map_err(Stuck::Os)?;
         Ok(list.len() as u32)
@@ -183,8 +191,8 @@ impl XdmaDriver {
 
     /// The word in host memory that the engine writes at the end; 0 before.
     #[inline]
-    fn written_back(&self, memory: &DmaMemory<'_>) -> u32 {
-        memory.window.load_word(memory.list + self.descriptors_bytes()) as u32
+    fn written_back(&self, verb: Verb, memory: &DmaMemory<'_>) -> u32 {
+        memory.window.load_word(self.list(verb, memory) + self.descriptors_bytes()) as u32
     }
 
     /// Whether the polled place shows the end of a list with `count` descriptors, or an error.
@@ -198,7 +206,7 @@ impl XdmaDriver {
     ) -> Result<bool, Stuck> {
         match self.engine.polled {
             Polled::WriteBack => {
-                let word = self.written_back(memory);
+                let word = self.written_back(job.verb, memory);
                 Ok(word & write_back::ERROR != 0 || word & write_back::COUNT >= count)
             }
             Polled::Status => {
@@ -224,7 +232,7 @@ impl XdmaDriver {
         let channel = self.channel(job.verb);
         let found = load(registers, channel.status_clearing).map_err(Stuck::Os)?;
         let (completed, is_failed) = if self.engine.polled == Polled::WriteBack && !with_interrupt {
-            let word = self.written_back(memory);
+            let word = self.written_back(job.verb, memory);
             (word & write_back::COUNT, word & write_back::ERROR != 0)
         } else {
             (load(registers, channel.completed).map_err(Stuck::Os)?, false)

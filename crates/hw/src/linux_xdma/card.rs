@@ -1,7 +1,8 @@
 //! The channels of a card, and what sysfs says about them.
 
+use super::CardMemory;
 use super::XdmaError;
-use crate::linux_sysfs::{Address, System, text};
+use crate::linux_sysfs::{Address, Attachment, Space, System, text};
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
@@ -9,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// Class of the driver's files.
 const CLASS: &str = "sys/class/xdma";
+/// End of the name of the user BAR's file.
+const USER: &str = "user";
 /// Most channels of a direction. Source: AMD PG195, "Feature Summary".
 const MOST_CHANNELS: u32 = 4;
 
@@ -100,7 +103,7 @@ impl XdmaCard {
     fn check_file(&self, direction: Direction, number: u32) -> Result<(), XdmaError> {
         let path = self.file(direction, number);
         let found = fs::metadata(&path).ok().filter(|data| data.file_type().is_char_device()).map(|data| data.rdev());
-        self.check_device(path, direction, number, found)
+        self.check_device(path, &channel(direction, number), found)
     }
 
     /// Does the same for an open file.
@@ -113,19 +116,60 @@ impl XdmaCard {
     ) -> Result<(), XdmaError> {
         let path = self.file(direction, number);
         let found = rustix::fs::fstat(file).ok().map(|data| data.st_rdev);
-        self.check_device(path, direction, number, found)
+        self.check_device(path, &channel(direction, number), found)
     }
 
-    fn check_device(&self, path: PathBuf, of: Direction, number: u32, found: Option<u64>) -> Result<(), XdmaError> {
-        let channel = self.system.path(CLASS).join(format!("{}_{}_{number}", self.name, of.name()));
-        let wanted = text(&channel.join("dev")).unwrap_or_default();
+    /// The same of the open file of the user BAR.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn check_user_number(&self, file: &std::os::fd::OwnedFd) -> Result<(), XdmaError> {
+        let found = rustix::fs::fstat(file).ok().map(|data| data.st_rdev);
+        self.check_device(self.user_file(), USER, found)
+    }
+
+    /// Fails unless something may be accessed: addresses of the card's memory, or ranges of its user BAR.
+    ///
+    /// # Errors
+    /// [`XdmaError`] if nothing is named, and for ranges that are not in a user BAR.
+    pub fn check_access(&self, memory: Option<CardMemory>, attachment: &Attachment) -> Result<(), XdmaError> {
+        let path = || self.path.clone();
+        let Some(place) = attachment.places.first() else {
+            return memory.map(drop).ok_or_else(|| XdmaError::NoMemory { path: path() });
+        };
+        if !self.system.path(CLASS).join(format!("{}_{USER}", self.name)).exists() {
+            let because = format!(
+                "this design has no user BAR (no file {}), so loads and stores have no target: use a design with an AXI-Lite \
+                 master, or --on {}",
+                self.user_file().display(),
+                self.function
+            );
+            return Err(XdmaError::Unsupported { path: path(), because });
+        }
+        let bars = attachment.device.bars();
+        let bars = bars.map_err(|error| XdmaError::Unsupported { path: path(), because: error.to_string() })?;
+        // The driver takes the first memory BAR as the user BAR.
+        let user = bars.iter().find(|bar| bar.space != Space::Io).map_or(place.range.bar, |bar| bar.number);
+        match attachment.places.iter().map(|place| place.range.bar).find(|bar| *bar != user) {
+            None => Ok(()),
+            Some(bar) => {
+                let because = format!(
+                    "{} is BAR{user}, and --bar names BAR{bar}: name ranges of BAR{user}",
+                    self.user_file().display()
+                );
+                Err(XdmaError::Unsupported { path: path(), because })
+            }
+        }
+    }
+
+    fn check_device(&self, path: PathBuf, of: &str, found: Option<u64>) -> Result<(), XdmaError> {
+        let file = self.system.path(CLASS).join(format!("{}_{of}", self.name));
+        let wanted = text(&file.join("dev")).unwrap_or_default();
         let is_it = found
             .is_some_and(|found| wanted.trim() == format!("{}:{}", rustix::fs::major(found), rustix::fs::minor(found)));
         if is_it {
             return Ok(());
         }
         let because = format!(
-            "it is not the character device '{}', which sysfs gives for this channel: use the driver's own device files, as \
+            "it is not the character device '{}', which sysfs gives for this file: use the driver's own device files, as \
              xdma:/dev/{}",
             wanted.trim(),
             self.name
@@ -174,8 +218,18 @@ impl XdmaCard {
 
     /// Path of the file of a channel.
     pub(super) fn file(&self, direction: Direction, number: u32) -> PathBuf {
+        self.file_named(&channel(direction, number))
+    }
+
+    /// Path of the file of the user BAR, which may not exist.
+    #[must_use]
+    pub fn user_file(&self) -> PathBuf {
+        self.file_named(USER)
+    }
+
+    fn file_named(&self, of: &str) -> PathBuf {
         let mut name = self.path.as_os_str().as_bytes().to_vec();
-        name.extend(format!("_{}_{number}", direction.name()).bytes());
+        name.extend(format!("_{of}").bytes());
         PathBuf::from(std::ffi::OsString::from(std::ffi::OsStr::from_bytes(&name)))
     }
 
@@ -191,6 +245,11 @@ impl XdmaCard {
     pub(super) fn is_there(&self) -> bool {
         XdmaCard::find(&self.system, &self.path).is_ok_and(|found| found == *self)
     }
+}
+
+/// End of the name of a channel's file.
+fn channel(direction: Direction, number: u32) -> String {
+    format!("{}_{number}", direction.name())
 }
 
 /// Names the cards of this machine.

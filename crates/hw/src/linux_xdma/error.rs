@@ -36,10 +36,10 @@ pub enum XdmaError {
         /// The file.
         path: PathBuf,
     },
-    /// No range of the card's memory may be overwritten.
+    /// Neither a range of the card's memory nor one of its user BAR may be accessed.
     #[error(
         "{}: transfers overwrite the card's memory: name the addresses of memory on the card that nothing else uses, with --card-memory \
-         FROM..TO; see the address map of the design",
+         FROM..TO; see the address map of the design; for loads and stores to its user BAR, name a range with --bar",
         path.display()
     )]
     NoMemory {

@@ -4,8 +4,10 @@ use super::card::Direction;
 use super::channel::{CallError, Channel, Memory};
 use super::plan::{self, Limits, Stream};
 use super::stream::{Crew, Failure, Job};
+use super::user::UserBar;
 use super::{CardMemory, XdmaCard, XdmaError};
 use crate::host_pages::{HostPages, changed_beside, fill, filled};
+use crate::linux_sysfs::{Attachment, BarFiles, CardMachine, Mapping};
 use crate::x86::cpu::Cpu;
 use crate::x86::disturbance::Company;
 use crate::x86::pattern;
@@ -17,7 +19,7 @@ use crate::x86::timer::Timer;
 use lanemark_machine::{
     Confirmed, DmaFacts, Facts, Machine, MachineError, Plan, Samples, TimeBase, Transfer, Unsupported, Verb,
 };
-use lanemark_units::MemoryType;
+use lanemark_units::{MemoryType, Ticks};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,10 +32,12 @@ const PIECE: u64 = 1 << 20;
 
 /// A card with AMD's XDMA core, through the character devices of its driver.
 ///
-/// - **Plans:** DMA reads and writes of host memory, by one channel or several, also in both directions at once. Nothing else.
+/// - **Plans:** with a range of the card's memory, DMA reads and writes of host memory, by one channel or several, also in both
+///   directions at once. With ranges of the user BAR, loads and stores to it, as [`CardMachine`], through the driver's file.
 /// - **Checks:** before every sample, the same card must still have the same channels. Another process of Lanemark is refused.
 /// - **Times:** as for [`HostMemory`](crate::HostMemory). A transfer is one system call. It includes the driver, which pins the
 ///   memory and maps it for the card, and its interrupt: an upper bound of the time of the DMA.
+///   Those of loads and stores do not include the driver.
 /// - **Timeout:** of each sample by the plan; of each call by the driver (its parameters `h2c_timeout` and `c2h_timeout`).
 /// - **Confirmed:** of writes, the bytes of the last iteration in host memory, against those that were written to the card before;
 ///   of reads, the bytes that the card has at the end. Other bytes of host memory must be unchanged.
@@ -43,6 +47,8 @@ pub struct XdmaMachine {
     cpus: Vec<usize>,
     timer: Timer,
     card: XdmaCard,
+    /// Named ranges of the user BAR.
+    user: Option<CardMachine>,
     limits: Limits,
     /// Channels by their numbers: host to card, card to host.
     h2c: Vec<Channel>,
@@ -53,13 +59,15 @@ pub struct XdmaMachine {
 }
 
 impl XdmaMachine {
-    /// Opens the channels of a card. Runs overwrite `memory` on the card. Setting the flag ends runs.
+    /// Opens the channels of a card. Runs with DMA overwrite `memory` on the card; loads and stores access the ranges of
+    /// `attachment`. Setting the flag ends runs.
     ///
     /// # Errors
     /// [`XdmaError`].
     pub fn open(
         card: &XdmaCard,
-        memory: CardMemory,
+        memory: Option<CardMemory>,
+        attachment: Attachment,
         is_emulated: bool,
         interrupted: Arc<AtomicBool>,
     ) -> Result<XdmaMachine, XdmaError> {
@@ -69,19 +77,33 @@ impl XdmaMachine {
             let because = "the time-stamp counter of this processor is not invariant, so nothing can be timed";
             return Err(unsupported(because.to_owned()));
         }
+        card.check_access(memory, &attachment)?;
         let cpus = allowed_cpus().map_err(|error| unsupported(format!("no CPU affinity mask can be read: {error}")))?;
         let open = |direction: Direction| {
             (0..card.channels()).map(|number| Channel::open(card, direction, number)).collect::<Result<Vec<_>, _>>()
         };
         let (h2c, c2h) = (open(Direction::H2c)?, open(Direction::C2h)?);
         let limits = Limits { memory, channels: card.channels(), mapped_bytes: MAPPED };
+        let has_ranges = !attachment.places.is_empty();
+        let files: Arc<dyn BarFiles> = Arc::new(UserBar(card.clone()));
+        let user = has_ranges.then(|| CardMachine::through(&files, attachment, is_emulated));
+        let user = user.transpose().map_err(|error| unsupported(error.to_string()))?;
+        let user = user.map(|user| user.interrupted_by(Arc::clone(&interrupted)));
         let facts = facts(card, &cpu.brand, limits, usable_cores(cpus.len()), is_emulated);
+        let facts = user.as_ref().map_or_else(|| facts.clone(), |user| with_user(&facts, user.facts()));
         let (card, timer) = (card.clone(), Timer::checked(cpu.tsc_hz));
-        Ok(XdmaMachine { facts, cpus, timer, card, limits, h2c, c2h, pages: None, interrupted, runs: 0 })
+        Ok(XdmaMachine { facts, cpus, timer, card, user, limits, h2c, c2h, pages: None, interrupted, runs: 0 })
     }
 
-    fn asked(&self, plan: &Plan) -> Result<Vec<Stream>, Refusal> {
-        plan::of(plan, &self.limits).unwrap_or_else(|| Err(refused()))
+    /// Mappings of the ranges of the user BAR.
+    #[must_use]
+    pub fn mappings(&self) -> &[Mapping] {
+        self.user.as_ref().map_or(&[], CardMachine::mappings)
+    }
+
+    /// First address of the card's memory that may be overwritten.
+    fn start(&self) -> u64 {
+        self.limits.memory.map_or(0, |memory| memory.from)
     }
 
     fn device_error(&self, what: String) -> MachineError {
@@ -247,7 +269,7 @@ impl XdmaMachine {
         let end = stream.slots.start + stream.slots.len();
         for start in (stream.slots.start..end).step_by(PIECE as usize) {
             let len = PIECE.min(end - start);
-            pages.write(scratch, &filled(start - self.limits.memory.from, len, on_card));
+            pages.write(scratch, &filled(start - self.start(), len, on_card));
             self.once(Direction::H2c, pages, scratch, start, len)?;
         }
         Ok(())
@@ -279,7 +301,7 @@ impl XdmaMachine {
                     self.once(Direction::C2h, pages, from, *address, bytes)?;
                     (from, filled(*at, bytes, on_host))
                 }
-                Verb::Store => (*at, filled(address - self.limits.memory.from, bytes, on_card)),
+                Verb::Store => (*at, filled(address - self.start(), bytes, on_card)),
             };
             pages.read(from, &mut found);
             confirmed_bytes += pattern::equal_bytes(&found, &meant);
@@ -294,11 +316,26 @@ impl Machine for XdmaMachine {
     }
 
     fn supports(&self, plan: &Plan) -> Result<(), Unsupported> {
-        self.asked(plan).map(drop).map_err(|refusal| refusal.into_unsupported(&self.facts))
+        match (plan::of(plan, &self.limits), &self.user) {
+            (None, Some(user)) => user.supports(plan),
+            (asked, _) => asked
+                .unwrap_or_else(|| Err(refused()))
+                .map(drop)
+                .map_err(|refusal| refusal.into_unsupported(&self.facts)),
+        }
+    }
+
+    fn least_sample(&self, plan: &Plan) -> Ticks {
+        self.user.as_ref().map_or(Ticks::ZERO, |user| user.least_sample(plan))
     }
 
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
-        let asked = self.asked(plan).map_err(|refusal| refusal.into_error(&self.facts))?;
+        let asked = plan::of(plan, &self.limits);
+        if asked.is_none() && self.user.is_some() {
+            self.check()?;
+            return self.user.as_mut().map_or(Ok(()), |user| user.run(plan, samples));
+        }
+        let asked = asked.unwrap_or_else(|| Err(refused())).map_err(|refusal| refusal.into_error(&self.facts))?;
         samples.clear();
         let begun = stamp_before();
         self.runs += 1;
@@ -312,8 +349,8 @@ impl Machine for XdmaMachine {
 pub(super) fn refused() -> Refusal {
     Refusal::new(
         "a plan without DMA",
-        "the driver's files only make DMA (dma_read_bandwidth, dma_write_bandwidth, dma_read_write_mix, dma_read_latency); for loads \
-         and stores, use --on with the card's PCI address, and --bar",
+        "the channels only make DMA (dma_read_bandwidth, dma_write_bandwidth, dma_read_write_mix, dma_read_latency); for loads and \
+         stores to the user BAR, name a range of it with --bar",
     )
 }
 
@@ -323,14 +360,16 @@ const fn end_of(transfer: &Transfer) -> u64 {
     transfer.window.offset + len
 }
 
+/// Adds the ranges of the user BAR, whose facts are `user`.
+pub(super) fn with_user(facts: &Facts, user: &Facts) -> Facts {
+    let Facts { name, summary, time_base, cores, dma, .. } = facts;
+    let (name, summary) = (name.clone(), format!("{summary}; loads and stores to its user BAR"));
+    Facts { name, summary, time_base: *time_base, cores: *cores, dma: *dma, ..user.clone() }
+}
+
 pub(super) fn facts(card: &XdmaCard, processor: &str, limits: Limits, cores: u32, is_emulated: bool) -> Facts {
     // The driver maps the memory of each call anew, so a window has no pages in an IOTLB.
-    let dma = DmaFacts {
-        page_bytes: None,
-        channels: limits.channels,
-        has_driver: false,
-        ..DmaFacts::of_register_engine(MAPPED, 0)
-    };
+    let dma = DmaFacts { page_bytes: None, channels: limits.channels, ..DmaFacts::of_register_engine(MAPPED, 0) };
     let ends = match card.polls() {
         Some(true) => "; the driver polls for the end of a transfer",
         Some(false) => "; the driver waits for the interrupt of a transfer",

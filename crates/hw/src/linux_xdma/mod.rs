@@ -5,10 +5,12 @@
 //!  XdmaMachine::open   one file per channel, locked against other programs
 //!    pwrite h2c        the card reads host memory: one call per transfer
 //!    pread  c2h        the card writes host memory
+//!    mmap   user       loads and stores to the user BAR, if ranges of it are named
 //! ```
 //!
 //! A transfer reads or overwrites memory of the card at an AXI address. A run uses only the range that the user declares
-//! overwritable ([`CardMemory`]). Streams (AXI4-Stream) have no addresses; their runs fail.
+//! overwritable ([`CardMemory`]). Streams (AXI4-Stream) have no addresses; their runs fail. The files of events are not used:
+//! an event is an interrupt of the design's own logic, which no transfer raises.
 //!
 //! | file | contents |
 //! | --- | --- |
@@ -17,6 +19,7 @@
 //! | `plan` | check of plans: the streams of transfers, one per channel, and their places in the card's memory |
 //! | `channel` | one call of the driver |
 //! | `stream` | the calls of one channel, or of several at once |
+//! | `user` | the user BAR, mapped through its file |
 //! | `machine` | [`XdmaMachine`]: samples, and verification of the bytes |
 //! | `rehearsal` | dry run |
 //! | `error` | errors, each with a remedy |
@@ -39,6 +42,8 @@ mod rehearsal;
 mod stream;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 mod unsupported;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod user;
 
 pub use card::XdmaCard;
 pub use card_memory::{CardMemory, NotCardMemory};

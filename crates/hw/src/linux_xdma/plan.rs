@@ -3,15 +3,15 @@
 use super::CardMemory;
 use super::card_memory::BEAT;
 use crate::x86::refusal::Refusal;
-use lanemark_machine::{EngineJob, HostMemory, OnChannels, Partner, Plan, Transfer, Verb, Work};
+use lanemark_machine::{Completion, EngineJob, HostMemory, OnChannels, Partner, Plan, Transfer, Verb, Work};
 use lanemark_units::format_size;
 use std::fmt;
 
 /// Properties of a card that decide which plans it can run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Range of the card's memory that may be overwritten.
-    pub(super) memory: CardMemory,
+    /// Range of the card's memory that may be overwritten; without one, there is no DMA.
+    pub(super) memory: Option<CardMemory>,
     /// Channels that exist in both directions.
     pub(super) channels: u32,
     /// Most host memory of a plan.
@@ -102,7 +102,16 @@ pub(super) fn of(plan: &Plan, limits: &Limits) -> Option<Result<Vec<Stream>, Ref
             "this cache state or socket of host memory",
             "host memory is last written by a core of the local socket here",
         ),
-        Work::Engines(work) => streams(&work.jobs, limits),
+        Work::Engines(work) => match limits.memory {
+            Some(memory) => streams(&work.jobs, limits, memory),
+            None => refused("DMA", "no addresses on the card may be overwritten: name them with --card-memory"),
+        },
+        // Both the question and its comparison are such calls.
+        Work::Cores(_) if plan.work.dma_calls().any(|call| call.completion == Completion::Interrupt) => refused(
+            "the interrupt at the end of a transfer",
+            "it goes to the driver, whose call then returns; the files of events (xdma0_events_0) show interrupts of the design's \
+             own logic, which no transfer raises: bind the card to vfio-pci, and use --device xdma",
+        ),
         Work::Cores(_) if plan.work.dma_calls().next().is_some() => refused(
             "the parts of a driver call",
             "every transfer is a whole call of the driver here; pinning, mapping and DMA cannot be timed separately: \
@@ -120,7 +129,7 @@ fn refused<T>(what: impl Into<String>, because: impl Into<String>) -> Result<T, 
 }
 
 /// The parts of each job as (transfer, channels).
-fn streams(jobs: &[EngineJob], limits: &Limits) -> Result<Vec<Stream>, Refusal> {
+fn streams(jobs: &[EngineJob], limits: &Limits, memory: CardMemory) -> Result<Vec<Stream>, Refusal> {
     let mut parts: Vec<(Transfer, u32)> = Vec::new();
     for job in jobs {
         match *job {
@@ -133,7 +142,7 @@ fn streams(jobs: &[EngineJob], limits: &Limits) -> Result<Vec<Stream>, Refusal> 
         }
     }
     let all = parts.iter().map(|(_, channels)| u64::from(*channels)).sum::<u64>().max(1);
-    let room = limits.memory.len() / all / BEAT * BEAT;
+    let room = memory.len() / all / BEAT * BEAT;
     let mut streams: Vec<Stream> = Vec::new();
     for verb in [Verb::Load, Verb::Store] {
         let wanted: u64 = parts.iter().filter(|(one, _)| one.verb == verb).map(|(_, some)| u64::from(*some)).sum();
@@ -147,7 +156,7 @@ fn streams(jobs: &[EngineJob], limits: &Limits) -> Result<Vec<Stream>, Refusal> 
         for first in 0..u64::from(channels) {
             let is_like = |one: &&Stream| one.transfer.verb == transfer.verb;
             let channel = streams.iter().filter(is_like).count() as u32;
-            let slots = slots(&transfer, limits.memory.from + streams.len() as u64 * room, room)?;
+            let slots = slots(&transfer, memory.from + streams.len() as u64 * room, room)?;
             streams.push(Stream { channel, transfer, first, every: u64::from(channels), slots });
         }
     }
@@ -226,10 +235,10 @@ const fn most_room(distance: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lanemark_machine::{EngineWork, Fence, Pattern, Step, Window, WriteRead, Writer};
+    use lanemark_machine::{Descriptors, DmaCall, EngineWork, Fence, Pattern, Share, Step, Window, WriteRead, Writer};
 
-    const LIMITS: Limits =
-        Limits { memory: CardMemory { from: 4096, to: 4096 + (64 << 10) }, channels: 2, mapped_bytes: 1 << 20 };
+    const MEMORY: CardMemory = CardMemory { from: 4096, to: 4096 + (64 << 10) };
+    const LIMITS: Limits = Limits { memory: Some(MEMORY), channels: 2, mapped_bytes: 1 << 20 };
 
     fn transfer(verb: Verb, bytes: u64) -> Transfer {
         let window = Window { offset: 0, len: 256 << 10, pattern: Pattern::Sequential };
@@ -260,9 +269,9 @@ mod tests {
             for number in 0..stream.slots.count {
                 let (at, on_card) = stream.places(number);
                 assert_eq!(at % BEAT, on_card % BEAT, "{bytes} B at {at}");
-                assert!(on_card >= LIMITS.memory.from.max(last_ends), "{bytes} B: {on_card:#x}");
+                assert!(on_card >= MEMORY.from.max(last_ends), "{bytes} B: {on_card:#x}");
                 last_ends = on_card + bytes;
-                assert!(last_ends <= LIMITS.memory.to && last_ends <= stream.slots.start + stream.slots.len());
+                assert!(last_ends <= MEMORY.to && last_ends <= stream.slots.start + stream.slots.len());
             }
         }
     }
@@ -323,5 +332,17 @@ mod tests {
         let cold = EngineWork { jobs: vec![EngineJob::Transfer(load)], memory };
         assert!(of(&Plan::new(cold, 1), &LIMITS).unwrap().is_err());
         assert!(of(&Plan::new(Step::Fence(Fence::Sfence), 1), &LIMITS).is_none());
+        let call = |completion| {
+            let (share, descriptors) = (Share::Doorbell, Descriptors::Fetched);
+            Plan::new(DmaCall { transfer: load, channel: 0, share, descriptors, completion }, 1)
+        };
+        let why = |plan: &Plan, limits: &Limits| match of(plan, limits).unwrap().unwrap_err() {
+            Refusal::Unsupported { because, .. } => because,
+            Refusal::OutOfRange(_) => "out of range".to_owned(),
+        };
+        assert!(why(&call(Completion::Interrupt), &LIMITS).contains("use --device xdma"));
+        assert!(why(&call(Completion::Flag), &LIMITS).contains("a whole call of the driver"));
+        let read = EngineWork { jobs: vec![EngineJob::Transfer(load)], memory: HostMemory::default() };
+        assert!(why(&Plan::new(read, 1), &Limits { memory: None, ..LIMITS }).contains("name them with --card-memory"));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{CardMemory, XdmaCard, XdmaError};
 use crate::lines::Lines;
+use crate::linux_sysfs::{Attachment, CardError, Mapping, Rehearsal};
 use crate::no_machine::no_machine;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -27,15 +28,34 @@ pub struct XdmaRehearsal {
 // Same interface as on x86-64 Linux, but every constructor fails.
 #[allow(missing_docs, clippy::missing_errors_doc, clippy::needless_pass_by_value)]
 impl XdmaMachine {
-    pub fn open(card: &XdmaCard, _: CardMemory, _: bool, _: Arc<AtomicBool>) -> Result<XdmaMachine, XdmaError> {
+    pub fn open(
+        card: &XdmaCard,
+        _: Option<CardMemory>,
+        _: Attachment,
+        _: bool,
+        _: Arc<AtomicBool>,
+    ) -> Result<XdmaMachine, XdmaError> {
         Err(unsupported(card))
+    }
+    #[must_use]
+    pub fn mappings(&self) -> &[Mapping] {
+        match self.never {}
     }
 }
 
 #[allow(missing_docs, clippy::missing_errors_doc)]
 impl XdmaRehearsal {
-    pub fn new(card: &XdmaCard, _: CardMemory, _: bool) -> Result<XdmaRehearsal, XdmaError> {
+    pub fn new(
+        card: &XdmaCard,
+        _: Option<CardMemory>,
+        _: (Attachment, Vec<CardError>),
+        _: bool,
+    ) -> Result<XdmaRehearsal, XdmaError> {
         Err(unsupported(card))
+    }
+    #[must_use]
+    pub fn user(&self) -> Option<&Rehearsal> {
+        match self.never {}
     }
     #[must_use]
     pub fn summary(&self) -> &[String] {
