@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Time limit of a boot, which takes three seconds on an idle machine, and NN with [`KERNEL_WITH_CHECKS`].
+/// Time limit of a boot, which takes three seconds on an idle machine, and half a minute with [`KERNEL_WITH_CHECKS`].
 const BOOT: Duration = Duration::from_secs(90);
 /// Time limit of a command.
 const COMMAND: Duration = Duration::from_mins(4);
