@@ -62,7 +62,7 @@ free:
 	return error;
 }
 
-/* Counts the pages whose device address is that of other memory. On x86-64 without an IOMMU, it is the physical one. */
+/* Counts the pages whose DMA address leads to a bounce buffer. On x86-64 without an IOMMU, it is a physical address. */
 static u32 bounced_pages(struct lanemark *card, struct dma_mapping *dma)
 {
 	struct iommu_domain *domain = iommu_get_domain_for_dev(&card->pdev->dev);

@@ -99,8 +99,8 @@ struct lanemark_page {
  * @direction: In: &enum lanemark_direction.
  * @handle: Out: number of the mapping, for &struct lanemark_dma_unmap.
  * @segments: Out: contiguous ranges of device addresses.
- * @bounced: In: 1 to compare the addresses of all pages, which takes time after @map_ns; otherwise 0. Out: pages that go
- *	through a bounce buffer (swiotlb), if compared; 0 if coherent.
+ * @bounced: In: 1 to count bounced pages, after the times are taken; otherwise 0. Out: pages mapped through a bounce
+ *	buffer (swiotlb); 0 if not counted, or if coherent.
  * @dma_address: Out: first device address.
  * @pin_ns: Out: time of pinning the pages; 0 if coherent.
  * @map_ns: Out: time of dma_map_sgtable(), or of dma_alloc_coherent().

@@ -111,7 +111,7 @@ static void refusals(unsigned bar, __u64 len)
 	expect("DMA in direction 4", ioctl(file, LANEMARK_IOC_DMA_MAP, &dma), EINVAL);
 	dma.direction = LANEMARK_COHERENT;
 	dma.bounced = 2;
-	expect("DMA that compares addresses twice", ioctl(file, LANEMARK_IOC_DMA_MAP, &dma), EINVAL);
+	expect("DMA_MAP with bounced = 2", ioctl(file, LANEMARK_IOC_DMA_MAP, &dma), EINVAL);
 	expect("the end of no mapping", ioctl(file, LANEMARK_IOC_DMA_UNMAP, &unmap), EINVAL);
 	expect("another request", ioctl(file, _IO('L', 0x66)), ENOTTY);
 	puts("all refused");

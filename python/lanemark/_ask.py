@@ -96,8 +96,8 @@ class Options(_Variants, total=False):
     nvme_data: str
     #: How a core sees its completions: `polling` or `interrupt`.
     nvme_completions: str
-    #: Namespace of such a drive whose contents may be lost, so that questions about DMA reads can write to it.
-    destructive: int
+    #: Start of the first active namespace of such a drive, which plans with DMA reads may overwrite: `1` or `1:64MiB`.
+    destructive: str
     i_own_this_device: bool
     enable: bool
     emulated: bool

@@ -14,7 +14,7 @@ use std::path::Path;
 /// | 00:06.0 | nvme with logical blocks of 4 KiB and commands of up to 2 MiB: 2 MiB, the file `small` on the outside; BAR2 is a controller memory buffer as before NVMe 1.4 |
 /// | 00:07.0 | nvme without a namespace and without a controller memory buffer |
 /// | 00:08.0 | nvme whose logical blocks have metadata, so it cannot be identified |
-/// | 00:09.0 | nvme whose data may be lost: 8 MiB, the file `lost` on the outside |
+/// | 00:09.0 | nvme whose first namespace may be overwritten: 8 MiB, the file `lost` on the outside; the second one, 1 MiB, is `kept` |
 const DEVICES: &[&str] = &[
     "-device intel-iommu,intremap=on,caching-mode=on",
     "-drive if=none,id=image,format=raw,file={folder}/image",
@@ -26,7 +26,10 @@ const DEVICES: &[&str] = &[
     "-drive if=none,id=metadata,format=raw,file={folder}/metadata",
     "-device nvme-ns,bus=fourth,drive=metadata,ms=8",
     "-drive if=none,id=lost,format=raw,file={folder}/lost",
-    "-device nvme,addr=0x9,serial=fifth,drive=lost,cmb_size_mb=1",
+    "-device nvme,id=fifth,addr=0x9,serial=fifth,cmb_size_mb=1",
+    "-device nvme-ns,bus=fifth,drive=lost,nsid=1",
+    "-drive if=none,id=kept,format=raw,file={folder}/kept",
+    "-device nvme-ns,bus=fifth,drive=kept,nsid=2",
 ];
 
 const DRIVE: &str = "0000:00:05.0";
@@ -53,6 +56,7 @@ fn shared() -> Lent<'static> {
             fs::write(folder.join("small"), image(SMALL_IMAGE)).unwrap();
             fs::write(folder.join("metadata"), image(1 << 20)).unwrap();
             fs::write(folder.join("lost"), image(IMAGE)).unwrap();
+            fs::write(folder.join("kept"), image(1 << 20)).unwrap();
         })
     });
     GUESTS.lend()
@@ -150,16 +154,17 @@ pub fn a_drive_answers_questions_about_dma_writes_and_names_the_rest() {
 pub fn dma_reads_overwrite_only_the_first_blocks_of_a_namespace_that_is_named() {
     let mut guest = shared();
     fs::write(guest.file("lost"), image(IMAGE)).unwrap();
+    fs::write(guest.file("kept"), image(1 << 20)).unwrap();
     let asked = "--question dma_read_bandwidth,dma_read_latency --sizes 512,4KiB,64KiB --window 1MiB --budget 0.3";
     let bench = format!("--on {LOST} {asked}");
     let unnamed = guest.run(&format!("lanemark bench --bind vfio-pci {bench}"));
     assert!(unnamed.status == 77 && unnamed.stderr.contains("a namespace that --destructive names"), "{unnamed:?}");
     let said = guest.run(&format!("lanemark bench --bind vfio-pci {bench} --destructive 2"));
-    let words = "--destructive: namespace 2 is named, and the one that is used is 1";
+    let words = "--destructive 2: only the first active namespace, 1, can be used";
     assert!(said.status == 77 && said.stderr.contains(words), "{said:?}");
-    let dry = guest.expect(&format!("lanemark bench --bind vfio-pci {bench} --destructive 1 --dry-run"));
+    let dry = guest.expect(&format!("lanemark bench --bind vfio-pci {bench} --destructive 1:1MiB --dry-run"));
     assert!(
-        dry.contains("writes to the drive") && dry.contains("the first 1MiB of the namespace are overwritten"),
+        dry.contains("writes to the drive") && dry.contains("the first 1MiB of the namespace is overwritten"),
         "{dry}"
     );
     assert!(
@@ -169,7 +174,7 @@ pub fn dma_reads_overwrite_only_the_first_blocks_of_a_namespace_that_is_named() 
 
     let mut summary = String::new();
     for more in ["", "--nvme-queues cmb", "--nvme-data sgl-list --nvme-completions interrupt"] {
-        let found = record(&mut guest, &format!("{bench} --destructive 1 {more}"));
+        let found = record(&mut guest, &format!("{bench} --destructive 1:1MiB {more}"));
         assert_eq!(state(&mut guest, LOST).1, "nvme", "its driver as before");
         let answers = found["answers"].as_array().unwrap();
         for (question, size) in [("dma_read_bandwidth", 512), ("dma_read_bandwidth", 65536), ("dma_read_latency", 4096)]
@@ -182,11 +187,19 @@ pub fn dma_reads_overwrite_only_the_first_blocks_of_a_namespace_that_is_named() 
         }
         summary = found["targets"][0]["summary"].to_string();
         assert!(
-            found["warnings"].to_string().contains("blocks of its namespace were overwritten"),
+            found["warnings"].to_string().contains("these runs overwrite at most the first 1MiB of namespace 1"),
             "{}",
             found["warnings"]
         );
     }
+    // A question with larger windows, and one whose window is a block too long.
+    for more in ["--question iotlb_reach --sizes 4KiB", "--question dma_read_bandwidth --sizes 512 --window 1048832"] {
+        let said =
+            guest.run(&format!("lanemark bench --bind vfio-pci --on {LOST} {more} --destructive 1:1MiB --budget 0.1"));
+        let output = format!("{}{}", said.stdout, said.stderr);
+        assert!(output.contains("--destructive permits 1MiB"), "{more}: {said:?}");
+    }
+    assert!(fs::read(guest.file("kept")).unwrap() == image(1 << 20), "another namespace was written to");
     let (now, before) = (fs::read(guest.file("lost")).unwrap(), image(IMAGE));
     let is_lost = |block: usize| now[block..block + 512] != before[block..block + 512];
     assert!((0..1 << 20).step_by(512).all(is_lost), "each block of the window was written");
@@ -199,8 +212,8 @@ pub fn dma_reads_overwrite_only_the_first_blocks_of_a_namespace_that_is_named() 
     let mut kernel = kernel.lines().map(str::trim);
     let name = format!("NVMe drive {}, firmware {}", kernel.next().unwrap(), kernel.next().unwrap());
     assert!(summary.contains(&name), "{name}: {summary}");
-    let first: String = now[..512].iter().map(|byte| format!("{byte:02x}")).collect();
-    assert_eq!(kernel.next(), Some(&*first));
+    let first = u64::from_str_radix(&kernel.next().unwrap()[..16], 16).unwrap();
+    assert_eq!(first.to_be_bytes(), now[..8]);
 }
 
 pub fn queue_depths_are_outstanding_transfers() {
@@ -228,11 +241,7 @@ pub fn blocks_of_4_kib_and_a_small_namespace_limit_the_sizes() {
     let found = record(&mut guest, &format!("--on {SMALL} {asked}"));
     let sizes: Vec<&Value> = found["answers"].as_array().unwrap().iter().map(|answer| &answer["size_bytes"]).collect();
     assert_eq!(sizes, [4096, 65536], "{}", found["skipped"]);
-    assert!(
-        found["skipped"].to_string().contains("the logical blocks of the namespace have 4KiB"),
-        "{}",
-        found["skipped"]
-    );
+    assert!(found["skipped"].to_string().contains("whole logical blocks, of 4KiB here"), "{}", found["skipped"]);
     // The window of 4 MiB is larger than the namespace, so its blocks are read more than once.
     for answer in found["answers"].as_array().unwrap() {
         assert_eq!(answer["bytes"]["claimed_bytes"], answer["bytes"]["confirmed_bytes"], "{answer}");

@@ -1,4 +1,4 @@
-//! Eight cards below a tree of switches that move data between them, as in the system of R.
+//! Eight cards below a tree of switches that move data between them, as eight FPGAs on one PCIe cable do.
 
 use crate::guest::{Guest, Hardware, usual_kernel};
 use lanemark_checks::lanemark;

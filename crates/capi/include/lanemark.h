@@ -67,7 +67,7 @@ typedef enum lanemark_status {
    */
   LANEMARK_STATUS_BAD_RANGE = 3,
   /**
-   * A driver is bound to the device.
+   * A driver is bound to the device, or another process has locked it.
    */
   LANEMARK_STATUS_DRIVER_BOUND = 4,
   /**
@@ -95,7 +95,7 @@ typedef enum lanemark_status {
    */
   LANEMARK_STATUS_NOT_ALLOWED = 10,
   /**
-   * The device or its BAR is gone.
+   * The device or its BAR is gone, or the device or its driver has changed.
    */
   LANEMARK_STATUS_GONE = 11,
   /**

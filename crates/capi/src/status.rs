@@ -14,7 +14,7 @@ pub enum lanemark_status {
     NotThere = 2,
     /// The range is not within a memory BAR of the device, or no range was named.
     BadRange = 3,
-    /// A driver is bound to the device.
+    /// A driver is bound to the device, or another process has locked it.
     DriverBound = 4,
     /// The device is in a low-power state, or its memory decoding is off.
     NotReady = 5,
@@ -28,7 +28,7 @@ pub enum lanemark_status {
     Unaligned = 9,
     /// The kind of the range forbids the access.
     NotAllowed = 10,
-    /// The device or its BAR is gone.
+    /// The device or its BAR is gone, or the device or its driver has changed.
     Gone = 11,
     /// The card still has mappings and cannot be detached.
     StillMapped = 12,

@@ -10,7 +10,7 @@ use lanemark_fit::Tool;
 use lanemark_hw::linux_sysfs::{Address as FunctionAddress, Range};
 use lanemark_hw::linux_vfio::{PeerRange, VfioInterface};
 use lanemark_hw::linux_xdma::CardMemory;
-use lanemark_hw::{CompletionBy, DataPointers, QueuePlace};
+use lanemark_hw::{CompletionBy, DataPointers, Destructive, QueuePlace};
 use lanemark_import::ImportTool;
 use lanemark_inventory::{Address, CpuSet};
 use lanemark_machine::{Access, Fence, Flow};
@@ -468,8 +468,8 @@ pub struct CompareArgs {
 #[command(next_help_heading = "Options for a card")]
 #[allow(clippy::struct_excessive_bools)] // Each is an option of its own.
 pub struct CardArgs {
-    /// Range of a BAR that may be accessed, of xdma:/dev/xdma0 in its user BAR: BAR:FROM..TO, with :storage, :registers, :registers:write or :registers:write-only;
-    /// repeatable [default kind: storage in a prefetchable BAR, else read-only registers]
+    /// Range of a BAR that may be accessed: BAR:FROM..TO, with :storage, :registers, :registers:write or :registers:write-only; with
+    /// --on xdma:/dev/xdma0, a range of the user BAR; repeatable [default kind: storage in a prefetchable BAR, else read-only registers]
     #[arg(long = "bar", value_name = "RANGE")]
     pub bars: Vec<Range>,
     /// Range of AXI addresses on a card with AMD's XDMA driver that may be overwritten: FROM..TO, TO exclusive, FROM a multiple of
@@ -500,10 +500,10 @@ pub struct CardArgs {
     /// whatever it is [default: polling]
     #[arg(long, value_name = "METHOD")]
     pub nvme_completions: Option<CompletionBy>,
-    /// Namespace (NSID) of an NVMe drive bound to vfio-pci, whose contents from its first block on may be lost: questions about DMA
-    /// reads then write to it; without this option nothing is written to a drive
-    #[arg(long, value_name = "NSID", value_parser = clap::value_parser!(u32).range(1..=0xffff_fffe))]
-    pub destructive: Option<u32>,
+    /// Start of the first active namespace of an NVMe drive bound to vfio-pci, which plans with DMA reads may overwrite: its NSID, and
+    /// the number of bytes if more or fewer than 4 MiB, as 1:64MiB [default: no Write command is sent]
+    #[arg(long, value_name = "NAMESPACE")]
+    pub destructive: Option<Destructive>,
     /// Bind the card to this driver for the run, and restore its former driver at the end: vfio-pci, or
     /// lanemark (our kernel module)
     #[arg(long, value_name = "DRIVER", conflicts_with_all = ["repeat", "save_baseline"])]

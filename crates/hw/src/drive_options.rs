@@ -1,5 +1,9 @@
 //! Options of an NVMe drive whose queues this program owns.
 
+use lanemark_units::{format_size, parse_size};
+use std::fmt;
+use std::str::FromStr;
+
 /// Options of an NVMe drive behind VFIO; `None` if not given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DriveOptions {
@@ -9,8 +13,48 @@ pub struct DriveOptions {
     pub data: Option<DataPointers>,
     /// Completion method of plans that do not name one, such as those of `dma_write_bandwidth`.
     pub completions: Option<CompletionBy>,
-    /// Number (NSID) of the namespace whose contents may be lost. Nothing is written to the medium without it.
-    pub destructive: Option<u32>,
+    /// The part of the medium whose contents may be lost. Nothing is written to the medium without it.
+    pub destructive: Option<Destructive>,
+}
+
+/// Bytes at the start of a namespace whose contents may be lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Destructive {
+    /// Namespace identifier (NSID).
+    pub namespace: u32,
+    /// Number of bytes, from the first block on.
+    pub bytes: u64,
+}
+
+impl Destructive {
+    /// Number of bytes if none is given: the usual window of host memory.
+    pub const USUAL_BYTES: u64 = 4 << 20;
+}
+
+impl fmt::Display for Destructive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.namespace, format_size(self.bytes))
+    }
+}
+
+/// Error for a text that names no part of a namespace.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "'{0}' names no part of a namespace: use its NSID, as 1, or the NSID and the number of bytes that may be lost, as 1:64MiB"
+)]
+pub struct NotDestructive(pub String);
+
+impl FromStr for Destructive {
+    type Err = NotDestructive;
+
+    fn from_str(text: &str) -> Result<Destructive, NotDestructive> {
+        let (namespace, bytes) = text.split_once(':').map_or((text, None), |(nsid, bytes)| (nsid, Some(bytes)));
+        let not = || NotDestructive(text.to_owned());
+        let bytes = bytes.map_or(Ok(Destructive::USUAL_BYTES), |bytes| parse_size(bytes).map_err(|_| not()))?;
+        // All ones is the broadcast value. Source: NVM Express Base Specification 2.0, 3.2.1.2.
+        let namespace = namespace.parse().ok().filter(|nsid| (1..u32::MAX).contains(nsid));
+        namespace.map(|namespace| Destructive { namespace, bytes }).ok_or_else(not)
+    }
 }
 
 impl DriveOptions {
@@ -194,6 +238,17 @@ mod tests {
     }
 
     #[test]
+    fn a_namespace_and_the_bytes_that_may_be_lost_are_named() {
+        let of = |text: &str| text.parse::<Destructive>().map(|found| (found.namespace, found.bytes));
+        assert_eq!((of("1"), of("3:64MiB")), (Ok((1, 4 << 20)), Ok((3, 64 << 20))));
+        assert_eq!(of("4294967294").map(|found| found.0), Ok(u32::MAX - 1));
+        for text in ["", "0", "4294967295", "-1", "1:", "1:much", "x:4KiB", "1:4KiB:"] {
+            assert_eq!(of(text), Err(NotDestructive(text.to_owned())));
+        }
+        assert_eq!("2:1MiB".parse::<Destructive>().unwrap().to_string(), "2:1MiB");
+    }
+
+    #[test]
     fn an_option_with_its_default_is_given_too() {
         let none = DriveOptions::default();
         assert_eq!((none.given(), none.queues(), none.data()), (None, QueuePlace::Host, DataPointers::Prp));
@@ -201,6 +256,7 @@ mod tests {
         assert_eq!(DriveOptions { queues: Some(QueuePlace::Host), ..none }.given(), Some("nvme_queues"));
         assert_eq!(DriveOptions { data: Some(DataPointers::Prp), ..none }.given(), Some("nvme_data"));
         assert_eq!(DriveOptions { completions: Some(CompletionBy::Polling), ..none }.given(), Some("nvme_completions"));
-        assert_eq!(DriveOptions { destructive: Some(1), ..none }.given(), Some("destructive"));
+        let destructive = "1".parse().ok();
+        assert_eq!(DriveOptions { destructive, ..none }.given(), Some("destructive"));
     }
 }

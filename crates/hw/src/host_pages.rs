@@ -136,7 +136,7 @@ pub(crate) fn filled(at: u64, len: u64, seed: u64) -> Vec<u8> {
 }
 
 /// Offset of the first byte from `from` to `to` that differs from those of [`fill`].
-fn changed(pages: &HostPages, from: u64, to: u64, seed: u64) -> Option<u64> {
+pub(crate) fn changed(pages: &HostPages, from: u64, to: u64, seed: u64) -> Option<u64> {
     let mut next = from;
     while next < to {
         let count = CHUNK.min(to - next);

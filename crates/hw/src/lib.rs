@@ -74,7 +74,9 @@ mod x86;
 
 pub use copy_to_device::DeviceCopy;
 pub use destination::Destination;
-pub use drive_options::{CompletionBy, DataPointers, DriveOptions, NotADriveOption, QueuePlace};
+pub use drive_options::{
+    CompletionBy, DataPointers, Destructive, DriveOptions, NotADriveOption, NotDestructive, QueuePlace,
+};
 pub use ending::end_at_once;
 pub use host_memory::HostMemory;
 pub use interpreter::interpreter;

@@ -83,7 +83,7 @@ pub struct Confirmed {
 pub struct BounceBuffer {
     /// Pages of a mapping.
     pub mapped_pages: u64,
-    /// Those among them whose device address is that of a bounce buffer: the kernel copies their bytes.
+    /// Pages that are mapped through a bounce buffer, so that the kernel copies their bytes.
     pub bounced_pages: u64,
 }
 

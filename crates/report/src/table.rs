@@ -782,7 +782,7 @@ Warnings
     }
 
     #[test]
-    fn answers_that_know_of_a_bounce_buffer_get_a_note_with_the_first_that_uses_it() {
+    fn a_note_names_the_first_answer_with_bounced_pages() {
         let mut record = fixture::record();
         record.answers.truncate(3);
         assert!(!tables(&record, None).contains("bounced"));

@@ -15,6 +15,7 @@ use lanemark_hw::linux_xdma::{XdmaCard, XdmaMachine};
 use lanemark_machine::{Facts, Machine};
 use lanemark_method::Peer;
 use lanemark_record::{Card as CardRecord, CardLink, CardMapping, CardPeer, CardRange, Ceiling, CeilingKind};
+use lanemark_units::format_size;
 use lanemark_wire::Mps;
 use std::path::Path;
 
@@ -76,10 +77,13 @@ pub(crate) fn open(address: Address, access: &CardAccess, cancel: &Cancel) -> Re
                  bound of the link"
             )
         });
-        let writes = machine.writes_a_drive().then(|| {
+        let writes = machine.overwrites().map(|named| {
             format!(
-                "{address}: DMA reads of host memory are writes to an NVMe drive, from the first store of a command until a core sees \
-                 the completion; blocks of its namespace were overwritten, from the first one on"
+                "{address}: DMA reads are measured by Write commands: each time runs from the first store of a command until a core \
+                 sees its completion, and may end before the data are on the medium; these runs overwrite at most the first {} of \
+                 namespace {}",
+                format_size(named.bytes),
+                named.namespace
             )
         });
         let notes = notes.into_iter().chain(reads).chain(writes).collect();
@@ -126,7 +130,7 @@ pub(crate) fn with_its_driver(system: &System, address: Address) -> Result<Attac
     Ok(Attachment::of(device, driver))
 }
 
-/// Consent to a device with a driver, whose own file is used.
+/// Consent to access through the device file of the bound driver.
 pub(crate) const BY_ITS_DRIVER: Consent = Consent { owns_device: true, enable: false };
 
 /// Opens the card whose files begin with `path` through its driver `xdma`; `cancel` ends long measurements.

@@ -436,6 +436,7 @@ impl RunError {
                 | CardError::LockedDown { .. }
                 | CardError::Claimed { .. }
                 | CardError::NoResourceFile { .. }
+                | CardError::InUse { .. }
                 | CardError::Unsupported { .. },
             )
             | RunError::Vfio(
@@ -452,6 +453,14 @@ impl RunError {
             | RunError::Xdma(
                 XdmaError::Permission { .. }
                 | XdmaError::InUse { .. }
+                | XdmaError::UserBar(
+                    CardError::Permission { .. }
+                    | CardError::LockedDown { .. }
+                    | CardError::Claimed { .. }
+                    | CardError::NoResourceFile { .. }
+                    | CardError::InUse { .. }
+                    | CardError::Unsupported { .. },
+                )
                 | XdmaError::Unsupported { .. }
                 | XdmaError::Os { .. },
             )
@@ -462,7 +471,8 @@ impl RunError {
             | RunError::NothingToAsk { .. }
             | RunError::Unsupported(_)
             | RunError::RuntimeFailed { .. } => Class::Absent,
-            RunError::Card(CardError::Gone { .. } | CardError::Unbound { .. })
+            RunError::Card(CardError::Gone { .. } | CardError::Unbound { .. } | CardError::Changed { .. })
+            | RunError::Xdma(XdmaError::UserBar(CardError::Gone { .. } | CardError::Changed { .. }))
             | RunError::Vfio(VfioError::Gone { .. } | VfioError::Changed { .. })
             | RunError::Drive(DriveError::Failed { .. })
             | RunError::TargetFailed { .. }

@@ -71,8 +71,8 @@ impl CardAccess {
         self.binds_to.as_deref() == Some(driver)
     }
 
-    /// The name of the first option that applies to none of the targets but a card by its address. With `has_xdma`, there is a
-    /// card with the driver `xdma`; with `has_other`, that or a drive; with `has_compiled`, a compiled card.
+    /// The first given option that needs a card named by its PCI address. `has_xdma`: there is a target `xdma:`; `has_other`: that
+    /// or `nvme:`; `has_compiled`: a compiled card.
     fn given(&self, has_xdma: bool, has_other: bool, has_compiled: bool) -> Option<&'static str> {
         let given = [
             (!self.bars.is_empty() && !has_xdma, "bar"),

@@ -76,8 +76,8 @@ pub(crate) fn across_root_ports(case: &Case<'_>) -> Vec<String> {
         )];
     }
     let path = format!(
-        "devices are below {} root ports ({names}): a request between two of them crosses the root complex; configuration space does \
-         not show whether it is forwarded: most server processors forward it within a socket, with less bandwidth than a switch",
+        "devices are below {} root ports ({names}): a request between two of them crosses the root complex; no register shows \
+         whether it forwards it; most server processors do within a socket, some with less bandwidth than a switch",
         ports.len()
     );
     let devices: Vec<&[&Function]> = below.values().map(Vec::as_slice).collect();
@@ -97,8 +97,7 @@ fn across_nodes(case: &Case<'_>, devices: &[&[&Function]]) -> Option<String> {
         devices.iter().flat_map(|of| of.iter()).filter_map(|function| function.numa_node.present().copied()).collect();
     let effect = match case.inventory.processors.sockets.known() {
         Some(1) => "parts of one socket",
-        Some(_) => "between sockets, forwarding is usually slow",
-        None => "between sockets, forwarding is usually slow; nodes may also be parts of one socket",
+        _ => "between sockets, forwarding is usually slow; nodes may also be parts of one socket",
     };
     (nodes.len() > 1).then(|| format!("NUMA nodes {}: {effect}", some(nodes)))
 }
@@ -112,11 +111,15 @@ fn redirect_at_root_ports(ports: &[&Function]) -> Option<String> {
     let on = seen.iter().filter(|on| **on).count();
     let hidden = match ports.len() - seen.len() {
         0 => String::new(),
-        hidden => format!("; at {hidden} it was not seen: run as root"),
+        hidden => format!("; not known at {hidden}, whose ACS capability the source does not show"),
     };
-    let effect = if on > 0 { ": the IOMMU translates or refuses requests from below them" } else { "" };
+    let effect = if on > 0 {
+        ": requests from below them go to the IOMMU, which translates or blocks them if DMA translation is on"
+    } else {
+        ""
+    };
     (!seen.is_empty())
-        .then(|| format!("ACS request redirect is on at {on} of {} root ports{effect}{hidden}", ports.len()))
+        .then(|| format!("ACS P2P Request Redirect is on at {on} of {} root ports{effect}{hidden}", ports.len()))
 }
 
 /// IOMMU groups of the devices.
@@ -131,11 +134,11 @@ fn across_groups(devices: &[&[&Function]]) -> Option<String> {
     match (shared.len(), ports_of.len()) {
         (_, 0) => None,
         (0, count) => Some(format!(
-            "{count} IOMMU groups, none of them below two root ports: if the IOMMU translates, the driver of a device must map the \
-             memory of its peer"
+            "{count} IOMMU groups, none spans two root ports: if DMA translation is on, the driver of a device must map the BAR of \
+             its peer"
         )),
         _ => Some(format!(
-            "IOMMU group {}: devices below several root ports are not isolated from each other",
+            "IOMMU group {} spans several root ports: its devices are not isolated from each other",
             some(shared)
         )),
     }
@@ -198,7 +201,7 @@ mod tests {
         let path = peers(&sample::root_ports(2));
         assert_eq!(path.len(), 2, "{path:?}");
         assert!(path[0].starts_with("devices are below 2 root ports (0000:00:01.0, 0000:00:02.0): "), "{}", path[0]);
-        assert_eq!(path[1], "ACS request redirect is on at 0 of 2 root ports");
+        assert_eq!(path[1], "ACS P2P Request Redirect is on at 0 of 2 root ports");
         let many = peers(&sample::root_ports(16));
         assert!(many[0].contains("16 root ports (0000:00:01.0, 0000:00:02.0, 0000:00:03.0, 0000:00:04.0 and 12 more)"));
         assert_eq!(many.len(), 2);
@@ -215,17 +218,17 @@ mod tests {
             machine.functions[card].numa_node = known(Some(node as u32));
             machine.functions[card].iommu_group = known(Some(7));
         }
-        assert!(said(&machine, "NUMA nodes 0, 1:") && said(&machine, "IOMMU group 7: devices below several"));
+        assert!(said(&machine, "NUMA nodes 0, 1:") && said(&machine, "IOMMU group 7 spans several"));
         machine.processors.sockets = known(1);
         assert!(said(&machine, "NUMA nodes 0, 1: parts of one socket"));
         machine.functions[cards[1]].numa_node = known(Some(0));
         machine.functions[cards[1]].iommu_group = known(Some(8));
-        assert!(!said(&machine, "NUMA") && said(&machine, "2 IOMMU groups, none of them below two root ports"));
+        assert!(!said(&machine, "NUMA") && said(&machine, "2 IOMMU groups, none spans two root ports"));
         let enabled = AccessControl { request_redirect: true, ..OFF };
         machine.functions[ports[0]].acs = known(Some(Acs { supported: enabled, enabled }));
-        assert!(said(&machine, "redirect is on at 1 of 2 root ports: the IOMMU"));
+        assert!(said(&machine, "Redirect is on at 1 of 2 root ports: requests from below them go to the IOMMU"));
         machine.functions[ports[1]].acs = sample::unseen();
-        assert!(said(&machine, "from below them; at 1 it was not seen: run as root"));
+        assert!(said(&machine, "DMA translation is on; not known at 1, whose ACS capability the source does not show"));
         machine.functions[ports[0]].acs = sample::unseen();
         assert!(!said(&machine, "ACS"));
         // Red Hat's root port: the emulator's.

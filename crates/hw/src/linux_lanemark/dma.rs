@@ -46,7 +46,7 @@ impl fmt::Display for Refused {
             ),
             (io::ErrorKind::InvalidInput, _) => write!(
                 f,
-                "the module does not map {size} for the device: {}; if it is an older one, build kmod/ and load it again",
+                "the module does not map {size} for the device: {}; a module with version 1 of the interface does this: build kmod/ and load it again",
                 self.error
             ),
             _ => write!(f, "the kernel does not map {size} for the device: {}", self.error),

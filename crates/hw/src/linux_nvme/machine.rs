@@ -206,7 +206,7 @@ impl Drop for NvmeMachine {
 
 pub(super) const fn limits(namespace: Namespace, most_bytes: u64, queues: Queues, cores: u32) -> DriveLimits {
     let (depth, cmb, interrupts, by_interrupt) = (queues.depth(), None, false, false);
-    let (is_destructive, mapped_bytes) = (false, MAPPED);
+    let (expendable_bytes, mapped_bytes) = (0, MAPPED);
     DriveLimits {
         namespace,
         most_bytes,
@@ -215,7 +215,7 @@ pub(super) const fn limits(namespace: Namespace, most_bytes: u64, queues: Queues
         cmb,
         interrupts,
         by_interrupt,
-        is_destructive,
+        expendable_bytes,
         mapped_bytes,
         cores,
     }

@@ -59,6 +59,9 @@ impl Attachment {
     pub fn new(system: &System, address: Address, ranges: &[Range], consent: Consent) -> Result<Attachment, CardError> {
         let (device, places) = Attachment::named(system, address, ranges)?;
         let driver = check_driver(&device, consent)?;
+        // A device of another process is not changed either.
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+        let _lock = super::opened::locked(&device)?;
         device.check_awake()?;
         let was_enabled = if consent.enable { device.enable()? } else { false };
         device.check_decoding()?;

@@ -218,8 +218,8 @@ pub enum CardError {
         /// Identity and driver now.
         is: String,
     },
-    /// Another process accesses the BARs of the device.
-    #[error("{device} is opened by another process: wait until it ends, or end it; 'fuser -v {}' lists it", path.display())]
+    /// Another process has locked the device.
+    #[error("{device} is locked by another process: wait until it ends, or end it; 'fuser -v {}' lists the processes that have the file open", path.display())]
     InUse {
         /// Device.
         device: Address,

@@ -1,10 +1,10 @@
-//! What tells a device from another one in the same slot.
+//! Identity of a device: IDs, revision and serial number.
 
 use super::system::text;
 use lanemark_wire::config::{CapabilityId, ConfigSpace};
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
 /// Identity of a function: IDs, revision, and the device serial number if it has one.
@@ -12,12 +12,26 @@ use std::path::{Path, PathBuf};
 /// The same device in a slot keeps it. Two cards of one model without serial numbers share it. Only root can read a serial
 /// number, because it is in extended configuration space.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Identity(String);
+pub struct Identity {
+    /// Vendor, device, subsystem and revision.
+    ids: String,
+    serial: Option<String>,
+}
+
+/// What precedes the serial number in texts.
+const SERIAL: &str = " serial ";
 
 impl Identity {
     /// An identity as written in a journal.
     pub(crate) fn of_text(text: &str) -> Identity {
-        Identity(text.to_owned())
+        let (ids, serial) = text.split_once(SERIAL).map_or((text, None), |(ids, serial)| (ids, Some(serial)));
+        Identity { ids: ids.to_owned(), serial: serial.map(str::to_owned) }
+    }
+
+    /// Whether both are of one device, as far as is known: a serial number that was not readable at one time counts as equal.
+    pub(crate) fn is_same(&self, other: &Identity) -> bool {
+        let serials = self.serial.as_ref().zip(other.serial.as_ref());
+        self.ids == other.ids && serials.is_none_or(|(one, other)| one == other)
     }
 
     /// Reads the identity of the device whose sysfs files are in `folder`, without accessing its BARs.
@@ -35,37 +49,68 @@ impl Identity {
             other => other.map(Some),
         };
         let subsystem = optional("subsystem_vendor")?.zip(optional("subsystem_device")?);
+        let parts = [
+            Some(format!("{}:{}", part("vendor")?, part("device")?)),
+            subsystem.map(|(vendor, device)| format!("{vendor}:{device}")),
+            optional("revision")?.map(|revision| format!("rev {revision}")),
+        ];
         let config = folder.join("config");
         let serial = match serial_number(&config) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err((config, error)),
             found => found.ok().flatten(),
         };
-        let parts = [
-            Some(format!("{}:{}", part("vendor")?, part("device")?)),
-            subsystem.map(|(vendor, device)| format!("{vendor}:{device}")),
-            optional("revision")?.map(|revision| format!("rev {revision}")),
-            serial.map(|serial| format!("serial {serial}")),
-        ];
-        Ok(Identity(parts.into_iter().flatten().collect::<Vec<_>>().join(" ")))
+        Ok(Identity { ids: parts.into_iter().flatten().collect::<Vec<_>>().join(" "), serial })
     }
 }
 
 impl fmt::Display for Identity {
     /// Vendor, device, subsystem vendor, subsystem device, revision and serial number, in hexadecimal.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.ids)?;
+        self.serial.as_ref().map_or(Ok(()), |serial| write!(f, "{SERIAL}{serial}"))
     }
 }
 
 /// The Device Serial Number, as lspci writes it: the most significant byte first.
+///
+/// Only headers of the list are read, and the number: each read is one of the device's, and some devices do not tolerate reads
+/// of registers that they do not have.
 fn serial_number(config: &Path) -> io::Result<Option<String>> {
-    let mut bytes = Vec::new();
-    File::open(config)?.take(ConfigSpace::BYTES as u64).read_to_end(&mut bytes)?;
-    let space = ConfigSpace::new(&bytes);
-    let Ok(capability) = space.capability(CapabilityId::SERIAL_NUMBER) else { return Ok(None) };
-    let start = usize::from(capability.offset()) + 4;
-    let number = bytes.get(start..start + 8);
-    Ok(number.map(|number| number.iter().rev().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join("-")))
+    /// Most capabilities that fit, so that a list in a loop ends.
+    const MOST: usize = (ConfigSpace::BYTES - FIRST as usize) / 8;
+    /// Offset of the first extended capability. Source: PCI Express Base Specification, "PCI Express Extended Capabilities".
+    const FIRST: u64 = 0x100;
+    let mut file = File::open(config)?;
+    let mut at = FIRST;
+    for _ in 0..MOST {
+        let Some(header) = bytes_at(&mut file, at)?.map(u32::from_le_bytes) else { return Ok(None) };
+        if header == 0 || header == u32::MAX {
+            return Ok(None);
+        }
+        if CapabilityId::Extended(header as u16) == CapabilityId::SERIAL_NUMBER {
+            let number: Option<[u8; 8]> = bytes_at(&mut file, at + 4)?;
+            return Ok(number.map(|number| number.map(|byte| format!("{byte:02x}"))).map(|mut bytes| {
+                bytes.reverse();
+                bytes.join("-")
+            }));
+        }
+        at = u64::from(header >> 20 & 0xffc);
+        if at < FIRST {
+            return Ok(None);
+        }
+    }
+    Ok(None)
+}
+
+/// The bytes at an offset of a file; `None` if it ends before.
+fn bytes_at<const N: usize>(file: &mut File, at: u64) -> io::Result<Option<[u8; N]>> {
+    let mut bytes = [0; N];
+    file.seek(io::SeekFrom::Start(at))?;
+    match file.read_exact(&mut bytes) {
+        Ok(()) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 #[cfg(test)]
@@ -81,15 +126,13 @@ mod tests {
         folder
     }
 
-    /// Configuration space of a function with PCI Express and a serial number.
+    /// Configuration space of a function with a serial number, after another extended capability.
     fn with_serial() -> Vec<u8> {
         let mut bytes = vec![0; ConfigSpace::BYTES];
         bytes[..4].copy_from_slice(&[0xee, 0x10, 0x3f, 0x90]);
-        // Status: a list of capabilities; the PCI Express capability at 0x40 is the only one.
-        (bytes[0x06], bytes[0x34], bytes[0x40]) = (0x10, 0x40, 0x10);
-        bytes[0x42] = 0x02;
-        bytes[0x100..0x104].copy_from_slice(&0x0001_0003_u32.to_le_bytes());
-        bytes[0x104..0x10c].copy_from_slice(&0x000a_35ff_ff12_3456_u64.to_le_bytes());
+        bytes[0x100..0x104].copy_from_slice(&0x1401_0001_u32.to_le_bytes());
+        bytes[0x140..0x144].copy_from_slice(&0x0001_0003_u32.to_le_bytes());
+        bytes[0x144..0x14c].copy_from_slice(&0x000a_35ff_ff12_3456_u64.to_le_bytes());
         bytes
     }
 
@@ -100,7 +143,25 @@ mod tests {
         assert_eq!(of(&whole), "10ee:903f rev 01 serial 00-0a-35-ff-ff-12-34-56");
         // What a user other than root can read, and a list that ends before the number does.
         assert_eq!(of(&whole[..64]), "10ee:903f rev 01");
-        assert_eq!(of(&whole[..0x10b]), "10ee:903f rev 01");
+        assert_eq!(of(&whole[..0x14b]), "10ee:903f rev 01");
+    }
+
+    #[test]
+    fn a_serial_number_that_could_not_be_read_at_one_time_counts_as_equal() {
+        let of = Identity::of_text;
+        let (one, other) = (of("10ee:903f rev 01 serial 00-01"), of("10ee:903f rev 01 serial 00-02"));
+        assert_eq!(one.to_string(), "10ee:903f rev 01 serial 00-01");
+        assert!(one.is_same(&one) && !one.is_same(&other));
+        let unread = of("10ee:903f rev 01");
+        assert!(one.is_same(&unread) && unread.is_same(&other));
+        assert!(!one.is_same(&of("10ee:903f rev 02")));
+    }
+
+    #[test]
+    fn a_list_of_capabilities_in_a_loop_ends() {
+        let mut bytes = with_serial();
+        bytes[0x100..0x104].copy_from_slice(&0x1001_0001_u32.to_le_bytes());
+        assert_eq!(Identity::read(folder(&bytes).path()).unwrap().to_string(), "10ee:903f rev 01");
     }
 
     #[test]

@@ -14,7 +14,7 @@
 //! | `address`, `range`, `bar` | device addresses, named ranges, BARs |
 //! | `bar_files` | files through which BARs are mapped: those of sysfs, or that of VFIO or our module |
 //! | `device`, `system` | sysfs files of a device, and their location |
-//! | `identity`, `opened` | what tells a device from another one; lock against other processes, and check before each run |
+//! | `identity`, `opened` | identity of a device; its lock, and the check before and after each run |
 //! | `state` | links and error counters before and after a run |
 //! | `effective` | effective memory type of a mapping |
 //! | `window`, `access` | a mapped range, and single loads and stores in it |
@@ -71,6 +71,8 @@ pub use error::CardError;
 pub use identity::Identity;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub use machine::CardMachine;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub(crate) use opened::is_locked;
 pub(crate) use range::offsets;
 pub use range::{Kind, NotARange, Range};
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

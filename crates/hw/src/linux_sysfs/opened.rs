@@ -1,16 +1,20 @@
-//! A device that this process has opened: locked against other processes, and compared with what it was.
+//! A device that this process has opened: its lock, and its identity and driver at opening.
 
-use super::{CardError, Device, Identity};
+use super::{Address, CardError, Device, Identity, System};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 /// Locked configuration files of this process: one for each device, however often it is opened.
 static LOCKED: Mutex<Vec<(PathBuf, Weak<File>)>> = Mutex::new(Vec::new());
 
-/// Identity and driver of a device when it was opened. Only one process at a time has it open.
+/// Time in which a thread closes a file.
+const SOON: Duration = Duration::from_millis(2);
+
+/// Identity and driver of a device when it was opened. Only one process of Lanemark at a time has it open.
 #[derive(Clone, Debug)]
 pub(crate) struct Opened {
     identity: Identity,
@@ -35,7 +39,7 @@ impl Opened {
     pub(crate) fn check(&self, device: &Device) -> Result<(), CardError> {
         device.check_present()?;
         let (identity, driver) = (device.identity()?, device.driver()?);
-        if identity == self.identity && driver == self.driver {
+        if identity.is_same(&self.identity) && driver == self.driver {
             return Ok(());
         }
         let with = |identity: &Identity, driver: Option<&str>| {
@@ -52,7 +56,14 @@ impl Opened {
     }
 }
 
-fn locked(device: &Device) -> Result<Arc<File>, CardError> {
+/// Whether another process has locked the device at this address.
+pub(crate) fn is_locked(system: &System, address: Address) -> bool {
+    let locked = Device::find(system, address).and_then(|device| locked(&device).map(drop));
+    matches!(locked, Err(CardError::InUse { .. }))
+}
+
+/// The locked file of a device.
+pub(super) fn locked(device: &Device) -> Result<Arc<File>, CardError> {
     let path = device.path("config");
     let mut all = LOCKED.lock().unwrap_or_else(PoisonError::into_inner);
     all.retain(|(_, file)| file.strong_count() > 0);
@@ -60,7 +71,13 @@ fn locked(device: &Device) -> Result<Arc<File>, CardError> {
         return Ok(file);
     }
     let file = File::open(&path).map_err(|source| device.os("opening", path.clone(), source))?;
-    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+    let lock = || flock(&file, FlockOperation::NonBlockingLockExclusive);
+    // Another thread of this process may be about to close the file.
+    let again = |error| {
+        std::thread::sleep(SOON);
+        if error == Errno::WOULDBLOCK { lock() } else { Err(error) }
+    };
+    lock().or_else(again).map_err(|error| match error {
         Errno::WOULDBLOCK => CardError::InUse { device: device.address(), path: path.clone() },
         other => device.os("locking", path.clone(), other.into()),
     })?;

@@ -86,7 +86,7 @@ impl VfioDevice {
         }
         let identity = self.function.identity().map_err(|error| gone(error.to_string()))?;
         let driver = self.function.driver().map_err(|error| gone(error.to_string()))?;
-        if identity != self.identity || driver.as_deref() != Some(DRIVER) {
+        if !identity.is_same(&self.identity) || driver.as_deref() != Some(DRIVER) {
             let driver = driver.unwrap_or_else(|| "no driver".to_owned());
             let (was, is) = (format!("{} with {DRIVER}", self.identity), format!("{identity} with {driver}"));
             return Err(VfioError::Changed { device, was, is });

@@ -199,13 +199,16 @@ fn fits(asked: DmaPlan, limits: &Limits) -> Result<DmaPlan, Refusal> {
     if bytes > own / 2 {
         let least = format_size(bytes.saturating_mul(2));
         return refused(
-            format!("transfers of {} in both directions at once", format_size(bytes)),
+            format!("concurrent transfers of {} in both directions", format_size(bytes)),
             format!("each needs memory of the device of its own: descriptors.memory_bytes must be at least {least}"),
         );
     }
     let end = |of: &Transfer| of.window.offset.saturating_add(of.window.len.max(of.bytes));
     if asked.transfer.partner != Partner::Host {
-        return refused("both directions at once between cards", "only transfers of host memory are possible at once");
+        return refused(
+            "concurrent transfers in both directions between cards",
+            "only those with host memory can run concurrently",
+        );
     }
     if asked.transfer.window.offset < end(&reads) && reads.window.offset < end(&asked.transfer) {
         return refused("both directions with the same host memory", "their bytes could not be verified");

@@ -6,7 +6,7 @@ use super::host_window::HostWindow;
 use super::registers::Registers;
 use super::transfers::REPORT;
 use super::{AddressSpace, VfioDevice, VfioError, VfioInterrupt};
-use crate::drive_options::{CompletionBy, DataPointers, DriveOptions, QueuePlace};
+use crate::drive_options::{CompletionBy, DataPointers, Destructive, DriveOptions, QueuePlace};
 use crate::host_pages::HostPages;
 use crate::linux_sysfs::{Attachment, Device, Kind, Range};
 use crate::nvme::{
@@ -15,7 +15,7 @@ use crate::nvme::{
     list_bytes, registers_end,
 };
 use lanemark_dma::Region;
-use lanemark_machine::{Confirmed, DmaFacts, MachineError, Samples, Transfer};
+use lanemark_machine::{Confirmed, DmaFacts, MachineError, Samples, Transfer, Verb};
 use lanemark_units::{Iova, format_size};
 use rustix::io::Errno;
 use std::path::Path;
@@ -204,11 +204,12 @@ impl Drive {
             let because = NvmeError::no_option("the drive takes no SGLs (SGLS of Identify Controller)", "--nvme-data");
             return Err(unsupported(because.to_string()));
         }
-        if let (Some(named), Some(namespace)) = (options.destructive, namespace)
-            && named != namespace.id
-        {
-            let because = format!("namespace {named} is named, and the one that is used is {}", namespace.id);
-            return Err(unsupported(format!("--destructive: {because}")));
+        if let Some(named) = options.destructive.filter(|named| namespace.is_none_or(|of| of.id != named.namespace)) {
+            let other = namespace.map_or_else(
+                || "the drive has no active namespace".to_owned(),
+                |of| format!("only the first active namespace, {}, can be used", of.id),
+            );
+            return Err(unsupported(format!("--destructive {}: {other}", named.namespace)));
         }
         let pages = Some(pages);
         Ok(Drive {
@@ -226,9 +227,9 @@ impl Drive {
         })
     }
 
-    /// Whether blocks of the namespace may be overwritten.
-    pub(super) const fn is_destructive(&self) -> bool {
-        self.options.destructive.is_some()
+    /// The part of the medium that may be overwritten.
+    pub(super) const fn destructive(&self) -> Option<Destructive> {
+        self.options.destructive
     }
 
     /// The first active namespace.
@@ -251,7 +252,7 @@ impl Drive {
             cmb,
             interrupts,
             by_interrupt,
-            is_destructive: self.options.destructive.is_some(),
+            expendable_bytes: self.options.destructive.map_or(0, |named| named.bytes),
             mapped_bytes,
             cores,
         })
@@ -504,6 +505,16 @@ impl DriveBench<'_> {
         let mut check = flag(Some(self.work.interrupted));
         let cmb = self.drive.cmb.as_ref().map(DriveCmb::mapped);
         let mut controller = Controller::enable(registers, window, layout.queues, cmb, &mut check).map_err(failed)?;
+        if self.work.asked.transfer.verb == Verb::Load {
+            // Another controller may have changed the namespace: its blocks would be others than those that were named.
+            let (_, now) = controller.identify(&mut check).map_err(failed)?;
+            if now != Some(self.work.namespace) {
+                return Err(self.device_error(format!(
+                    "{}: its namespace has changed since the drive was opened, so nothing is written to it: start again",
+                    self.work.name
+                )));
+            }
+        }
         let interrupt = interrupt.map(|event| IoInterrupt { vector: VECTOR, event });
         controller.create_queues(self.work.asked.queues, interrupt, &mut check).map_err(failed)?;
         Ok(OwnQueue {

@@ -269,8 +269,14 @@ impl EngineDriver {
                 if is_done || awaited.is_err() {
                     xdma.end(&self.registers, job, (list, false), memory, awaited)?;
                     *running = if nth + 1 < count { begin(job.verb, nth + 1)? } else { None };
-                } else if elapsed > self.soon {
-                    self.pause_until(stamp_before().saturating_add(elapsed / PAUSE), deadline)?;
+                }
+            }
+            // The core sleeps only while each running transfer is a long one, and by the shorter of them.
+            if polls.is_multiple_of(POLLS) {
+                let now = stamp_before();
+                let shortest = all.iter().flatten().map(|running| now.saturating_sub(running.begun)).min();
+                if let Some(elapsed) = shortest.filter(|elapsed| *elapsed > self.soon) {
+                    self.pause_until(now.saturating_add(elapsed / PAUSE), deadline)?;
                 }
             }
             if polls.is_multiple_of(POLLS) {

@@ -9,7 +9,7 @@ use super::peer::Peer;
 use super::transfers::Bench;
 use super::unmapped::UnmappedRead;
 use super::{AddressSpace, Iommu, PeerRange, VfioError, VfioInterface, VfioInterrupt, VfioOptions};
-use crate::drive_options::DriveOptions;
+use crate::drive_options::{Destructive, DriveOptions};
 use crate::host_pages::HostPages;
 use crate::linux_sysfs::{Address, Attachment, BarFiles, CardMachine, Mapping, System};
 use crate::map_unmap::{mapper_by, refused};
@@ -46,8 +46,9 @@ pub(super) const MAPPED: u64 = 64 << 20;
 ///
 /// - **Plans:** DMA mappings by the strategies of `lanemark-dma`, each map and unmap one ioctl. With named ranges, loads and
 ///   stores to its BARs, as [`CardMachine`]. With a device file, DMA by its engine: transfers one at a time, started by
-///   registers or described by descriptors in host memory; the latter also one of each direction at a time. An NVMe drive without one makes DMA by reads of its first
-///   namespace; no other command of the NVM command set is sent but Flush. Opening resets the device, if it can be reset.
+///   registers or described by descriptors in host memory; an engine with descriptors also runs one in each
+///   direction concurrently. An NVMe drive needs no device file: it makes DMA by Read commands of its first active namespace,
+///   and by Write commands if `--destructive` names that namespace. Opening resets the device, if it can be reset.
 /// - **Checks:** before every run, the slot must have the same device with the same driver, and the kernel must not have
 ///   requested it back. Bus mastering is on while a run with DMA makes transfers, and host memory is mapped only meanwhile.
 /// - **Times:** as for [`HostMemory`](crate::HostMemory). A mapping includes the pinning of the pages. A transfer begins
@@ -203,10 +204,10 @@ impl VfioMachine {
         self.drive.as_ref().is_some_and(|drive| drive.facts().is_some())
     }
 
-    /// Whether DMA reads of host memory are writes to an NVMe drive.
+    /// The part of an NVMe drive that DMA reads of host memory overwrite; `None` if they are refused.
     #[must_use]
-    pub fn writes_a_drive(&self) -> bool {
-        self.reads_a_drive() && self.drive.as_ref().is_some_and(Drive::is_destructive)
+    pub fn overwrites(&self) -> Option<Destructive> {
+        self.drive.as_ref().filter(|_| self.reads_a_drive())?.destructive()
     }
 
     /// Reads logical blocks of the drive from the byte `from` of its namespace on to `bytes`, by commands of `command_bytes`, of

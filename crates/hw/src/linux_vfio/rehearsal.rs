@@ -140,7 +140,7 @@ impl VfioRehearsal {
             Completion::Interrupt => "the end by interrupt",
             Completion::Flag | Completion::Register => "the end by polling",
         };
-        let at_once = if asked.reads.is_some() { ", both directions at once" } else { "" };
+        let at_once = if asked.reads.is_some() { ", both directions concurrently" } else { "" };
         let (from, to) = (transfer.window.offset, transfer.window.offset + transfer.window.len.max(transfer.bytes));
         let direction = if transfer.verb == Verb::Load { "from" } else { "to" };
         let (of, at) = match (transfer.partner, self.peer) {
@@ -176,10 +176,9 @@ fn drive_summary(limits: DriveLimits, data: DataPointers) -> Vec<String> {
         format!(
             "commands: Identify, Create I/O Completion Queue, Create I/O Submission Queue, Read and Flush of the first active \
              namespace; {}",
-            if limits.is_destructive {
-                "Write for plans with DMA reads: the contents of blocks from the first one on are lost"
-            } else {
-                "no command that writes to the medium"
+            match limits.expendable_bytes {
+                0 => "no command that writes to the medium".to_owned(),
+                bytes => format!("Write for plans with DMA reads: overwrites at most its first {}", format_size(bytes)),
             }
         ),
         format!(

@@ -299,8 +299,8 @@ impl Bench<'_> {
         Err(self.device_error(self.address_space.device().requested().to_string()))
     }
 
-    /// Compares the bytes at both ends: of the last iteration for writes of the device, of the last transfer for its reads, which
-    /// the device had as `from_device` at the end. Bytes of the window beside the writes must be unchanged.
+    /// Compares the bytes of DMA writes of the last iteration in host memory, and those of the last DMA read with `from_device`,
+    /// the bytes read back from the device. Bytes of the window beside the writes must be unchanged.
     fn confirmed(
         &self,
         plan: &Plan,

@@ -1,6 +1,7 @@
 //! Stub for targets without the measurement loops: other architectures.
 
 use super::{UnmappedRead, VfioError, VfioOptions};
+use crate::drive_options::Destructive;
 use crate::linux_sysfs::{Address, Attachment, Mapping, Rehearsal, System};
 use crate::no_machine::no_machine;
 use lanemark_machine::MachineError;
@@ -50,7 +51,7 @@ impl VfioMachine {
         match self.never {}
     }
     #[must_use]
-    pub fn writes_a_drive(&self) -> bool {
+    pub fn overwrites(&self) -> Option<Destructive> {
         match self.never {}
     }
     #[must_use]

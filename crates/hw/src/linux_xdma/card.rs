@@ -137,7 +137,7 @@ impl XdmaCard {
         };
         if !self.system.path(CLASS).join(format!("{}_{USER}", self.name)).exists() {
             let because = format!(
-                "this design has no user BAR (no file {}), so loads and stores have no target: use a design with an AXI-Lite \
+                "this design has no user BAR (no file {}), so loads and stores have no target: use a design whose core has an AXI4-Lite \
                  master, or --on {}",
                 self.user_file().display(),
                 self.function

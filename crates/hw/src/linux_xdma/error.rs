@@ -1,5 +1,6 @@
 //! Errors of opening a card.
 
+use crate::linux_sysfs::CardError;
 use std::io;
 use std::path::PathBuf;
 
@@ -36,6 +37,9 @@ pub enum XdmaError {
         /// The file.
         path: PathBuf,
     },
+    /// The user BAR cannot be used.
+    #[error(transparent)]
+    UserBar(CardError),
     /// Neither a range of the card's memory nor one of its user BAR may be accessed.
     #[error(
         "{}: transfers overwrite the card's memory: name the addresses of memory on the card that nothing else uses, with --card-memory \

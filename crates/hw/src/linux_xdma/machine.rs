@@ -87,7 +87,7 @@ impl XdmaMachine {
         let has_ranges = !attachment.places.is_empty();
         let files: Arc<dyn BarFiles> = Arc::new(UserBar(card.clone()));
         let user = has_ranges.then(|| CardMachine::through(&files, attachment, is_emulated));
-        let user = user.transpose().map_err(|error| unsupported(error.to_string()))?;
+        let user = user.transpose().map_err(XdmaError::UserBar)?;
         let user = user.map(|user| user.interrupted_by(Arc::clone(&interrupted)));
         let facts = facts(card, &cpu.brand, limits, usable_cores(cpus.len()), is_emulated);
         let facts = user.as_ref().map_or_else(|| facts.clone(), |user| with_user(&facts, user.facts()));

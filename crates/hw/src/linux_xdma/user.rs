@@ -1,4 +1,4 @@
-//! The user BAR of a card, an AXI-Lite master of the design, mapped through the driver's file for it.
+//! The user BAR of a card, which the core forwards to its AXI4-Lite master port, mapped through the driver's file for it.
 //!
 //! Source: `cdev_ctrl.c` (`bridge_mmap`) and `libxdma.c` (`identify_bars`) of the driver.
 

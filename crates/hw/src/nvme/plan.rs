@@ -43,13 +43,13 @@ impl fmt::Display for DrivePlan {
             Verb::Store => ("reads of the drive", "to", String::new()),
             Verb::Load => {
                 let overwritten = format_size(window.places(bytes) * bytes);
-                ("writes to the drive", "from", format!("; the first {overwritten} of the namespace are overwritten"))
+                ("writes to the drive", "from", format!("; the first {overwritten} of the namespace is overwritten"))
             }
         };
         write!(
             f,
             "{what}: {count} x {size} per iteration, at most {depth} outstanding, {direction} offsets {from:#x} to {last:#x} of \
-             the mapped memory{queues}{completions}{blocks}; each block is read once more at the end, and compared"
+             the mapped memory{queues}{completions}{blocks}; the blocks of the last iteration are read once more at the end, and compared"
         )
     }
 }
@@ -68,8 +68,8 @@ pub(crate) struct DriveLimits {
     pub(crate) interrupts: bool,
     /// Whether completions are announced by an interrupt in plans that do not say.
     pub(crate) by_interrupt: bool,
-    /// Whether blocks of the namespace may be overwritten.
-    pub(crate) is_destructive: bool,
+    /// Bytes at the start of the namespace that may be overwritten; 0 for none.
+    pub(crate) expendable_bytes: u64,
     pub(crate) mapped_bytes: u64,
     pub(crate) cores: u32,
 }
@@ -111,7 +111,7 @@ impl DriveLimits {
         let cmb = (options.queues() == QueuePlace::Cmb).then_some(true);
         let (most_bytes, depth, queues) = (MOST_BYTES, MOST_DEPTH, Queues::Own);
         let (interrupts, by_interrupt) = (true, options.completions() == CompletionBy::Interrupt);
-        let is_destructive = options.destructive.is_some();
+        let expendable_bytes = options.destructive.map_or(0, |named| named.bytes);
         DriveLimits {
             namespace,
             most_bytes,
@@ -120,7 +120,7 @@ impl DriveLimits {
             cmb,
             interrupts,
             by_interrupt,
-            is_destructive,
+            expendable_bytes,
             mapped_bytes,
             cores,
         }
@@ -163,7 +163,10 @@ fn engines(work: &EngineWork, limits: &DriveLimits) -> Result<DrivePlan, Refusal
     let transfer = match work.jobs.as_slice() {
         [EngineJob::Transfer(transfer)] => *transfer,
         [EngineJob::WriteRead(_)] => {
-            return refused("writes that are followed by reads", "a drive executes its commands in any order");
+            return refused(
+                "writes that are followed by reads",
+                "a run sends either Read or Write commands, which a drive may execute in any order",
+            );
         }
         [EngineJob::OnChannels(dealt)] => {
             return refused(format!("{} channels of a card", dealt.channels), "the drive has one I/O queue pair");
@@ -244,11 +247,11 @@ fn queues(descriptors: Descriptors, completion: Completion, limits: &DriveLimits
 /// Checks a transfer against the drive and the mapped memory.
 fn fits(asked: DrivePlan, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
     let Transfer { card, verb, partner, bytes, window, .. } = asked.transfer;
-    let DriveLimits { namespace, most_bytes, depth, queues, mapped_bytes, cores, is_destructive, .. } = *limits;
+    let DriveLimits { namespace, most_bytes, depth, queues, mapped_bytes, cores, expendable_bytes, .. } = *limits;
     if card != 0 || partner != Partner::Host {
         return refused("DMA between cards", "one drive is open");
     }
-    if verb == Verb::Load && !is_destructive {
+    if verb == Verb::Load && expendable_bytes == 0 {
         let because = match queues {
             Queues::Own => {
                 "they need commands that write to the medium, which are sent only to a namespace that --destructive names"
@@ -265,8 +268,7 @@ fn fits(asked: DrivePlan, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
     let block = namespace.block_bytes;
     let size = || format!("a transfer of {}", format_size(bytes));
     if bytes == 0 || !bytes.is_multiple_of(block) {
-        let because =
-            format!("the logical blocks of the namespace have {}, and a command has whole blocks", format_size(block));
+        let because = format!("a command moves whole logical blocks, of {} here", format_size(block));
         return refused(size(), because);
     }
     if bytes > most_bytes {
@@ -290,13 +292,16 @@ fn fits(asked: DrivePlan, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
         let because = format!("{} can be mapped", format_size(mapped_bytes));
         return refused(format!("a window of {} of host memory", format_size(window.len)), because);
     }
-    // Two writes to one block have no order.
-    if verb == Verb::Load && window.places(bytes).saturating_mul(bytes) > namespace.bytes() {
-        let because = format!(
-            "each place is written to blocks of its own, and the namespace has {}",
-            format_size(namespace.bytes())
-        );
-        return refused(format!("a window of {} of host memory", format_size(window.len)), because);
+    // Each place is written to blocks of its own, because two writes to one block have no order.
+    let lost = if verb == Verb::Load { window.places(bytes).saturating_mul(bytes) } else { 0 };
+    if lost > expendable_bytes {
+        let (permitted, id) = (format_size(expendable_bytes), namespace.id);
+        let because = format!("--destructive permits {permitted}: name more, as {id}:64MiB, or use a smaller --window");
+        return refused(format!("writes to {} of the medium", format_size(lost)), because);
+    }
+    if lost > namespace.bytes() {
+        let because = format!("the namespace has {}: use a smaller --window", format_size(namespace.bytes()));
+        return refused(format!("writes to {} of the medium", format_size(lost)), because);
     }
     Ok(asked)
 }
@@ -332,8 +337,8 @@ mod tests {
     fn a_transfer_has_whole_blocks_up_to_the_limit_of_the_drive() {
         assert_eq!(of_transfer(transfer(512)), "depth 63");
         assert_eq!(of_transfer(transfer(64 << 10)), "depth 63");
-        assert!(of_transfer(transfer(513)).contains("513B: the logical blocks of the namespace have 512B"));
-        assert!(of_transfer(transfer(64)).contains("whole blocks"));
+        assert!(of_transfer(transfer(513)).contains("513B: a command moves whole logical blocks, of 512B here"));
+        assert!(of_transfer(transfer(64)).contains("whole logical blocks"));
         assert!(of_transfer(transfer((64 << 10) + 512)).contains("moves at most 64KiB"));
         let small = Namespace { blocks: 8, ..limits().namespace };
         let plan = |bytes| Plan::new(vec![EngineJob::Transfer(transfer(bytes))], 1);
@@ -350,15 +355,20 @@ mod tests {
         let of_kernel = DriveLimits { queues: Queues::Kernel, ..limits() };
         assert!(verdict(&plan(read), &of_kernel).contains("none is ever sent through the kernel's driver"));
         // The namespace has 128 KiB.
-        let named = DriveLimits { is_destructive: true, ..limits() };
-        assert_eq!(verdict(&plan(read), &named), "depth 63");
+        let named = |expendable_bytes| DriveLimits { expendable_bytes, ..limits() };
+        assert_eq!(verdict(&plan(read), &named(128 << 10)), "depth 63");
+        let said = verdict(&plan(read), &named((128 << 10) - 512));
+        assert!(said.contains("writes to 128KiB of the medium: --destructive permits 127.5KiB"), "{said}");
         let beyond = Transfer { window: window((128 << 10) + 512), ..read };
-        assert!(verdict(&plan(beyond), &named).contains("blocks of its own, and the namespace has 128KiB"));
+        assert!(verdict(&plan(beyond), &named(1 << 20)).contains("the namespace has 128KiB: use a smaller --window"));
+        // A transfer that is longer than its window counts as a whole.
+        let long = Transfer { bytes: 4096, window: window(512), ..read };
+        assert!(verdict(&plan(long), &named(512)).contains("writes to 4KiB of the medium"));
+        let named = named(1 << 20);
         assert_eq!(verdict(&plan(Transfer { verb: Verb::Store, ..beyond }), &named), "depth 63");
         let words = of(&plan(read), &named).unwrap().ok().unwrap().to_string();
         assert!(
-            words.contains("writes to the drive")
-                && words.contains("the first 128KiB of the namespace are overwritten"),
+            words.contains("writes to the drive") && words.contains("the first 128KiB of the namespace is overwritten"),
             "{words}"
         );
     }

@@ -4,7 +4,7 @@ use super::error::NvmeError;
 use super::identify::Namespace;
 use super::memory::PAGE;
 use super::plan::DrivePlan;
-use crate::host_pages::{HostPages, changed_beside, fill};
+use crate::host_pages::{HostPages, changed, changed_beside, fill};
 use crate::x86::disturbance::Company;
 use crate::x86::pattern;
 use crate::x86::run::{Numbering, Run};
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Time that Linux waits for a command, as a limit of those outside of samples: a Flush may have to empty a cache.
 const LONGEST: Ticks = Ticks::whole_ns(30_000_000_000);
-/// The bytes of the place for verification before a read, and of the blocks before writes.
+/// Filler of the place for verification before a read, and of the blocks before the measured writes.
 const POISON: u64 = 0xdead_10cc_dead_10cc;
 
 /// A queue through which commands reach a drive.
@@ -202,13 +202,16 @@ impl DriveRun<'_> {
         queue.run(depth, next, &mut check).map_err(|error| (error, queue.waiting_for()))
     }
 
-    /// Fails if bytes of the window beside the transfers have changed.
+    /// Fails if bytes of the window have changed that no read of the drive goes to.
     pub(crate) fn check_beside(&self, pages: &HostPages) -> Result<(), MachineError> {
         let end = Places::of(&self.asked.transfer).window_end;
-        let changed = changed_beside(pages, self.plan, &self.asked.transfer, end, self.seed());
+        let changed = match self.asked.transfer.verb {
+            Verb::Store => changed_beside(pages, self.plan, &self.asked.transfer, end, self.seed()),
+            Verb::Load => changed(pages, 0, end, self.seed()),
+        };
         let Some(changed) = changed else { return Ok(()) };
         Err(self.device_error(format!(
-            "{}: the drive has changed the byte at offset {changed} of the host memory, which is outside of every transfer: its \
+            "{}: the drive has changed the byte at offset {changed} of the host memory, which no read goes to: its \
              firmware is at fault",
             self.name
         )))

@@ -66,6 +66,10 @@ impl Binding {
         }
         let loaded = driver_folder(&function, to)?;
         let notes = if to == VFIO { check_group(&function)? } else { Vec::new() };
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+        if crate::linux_sysfs::is_locked(system, address) {
+            return Err(DriverError::InUse { function: address, user: super::User::Bars });
+        }
         let user = users_of(&function)?.into_iter().find(|user| !(owns_device && user.yields()));
         if let Some(user) = user {
             return Err(DriverError::InUse { function: address, user });
@@ -157,7 +161,7 @@ impl Restoration {
         let function = PciFunction::find(system, address)
             .map_err(|_| DriverError::Removed { function: address, journal: path.clone() })?;
         let found = function.identity()?;
-        if found != journal.identity {
+        if !found.is_same(&journal.identity) {
             return Err(DriverError::OtherDevice {
                 function: address,
                 journalled: journal.identity.to_string(),
