@@ -64,9 +64,13 @@ const DEVICE: &str = "/dev/lanemark/0000:01:00.0";
 
 /// Runs `then` with the storage card bound to the module; the kernel must report no problem meanwhile.
 fn behind_module<T>(then: impl FnOnce(&mut Guest) -> T) -> T {
-    let mut guest = shared();
+    behind_module_of(&mut shared(), then)
+}
+
+/// The same in this guest.
+fn behind_module_of<T>(guest: &mut Guest, then: impl FnOnce(&mut Guest) -> T) -> T {
     guest.expect("dmesg -c >/dev/null");
-    let done = bound_to(&mut guest, "lanemark", then);
+    let done = bound_to(guest, "lanemark", then);
     let log = guest.expect("dmesg");
     let is_problem = |line: &&str| {
         ["WARNING", "BUG", "Oops", "Call Trace", "DMAR:", "DMA-API:", "lanemark"].iter().any(|word| line.contains(word))
@@ -138,7 +142,7 @@ pub fn mappings_by_the_dma_api_are_timed_in_parts_and_leave_nothing_pinned() {
 pub fn a_bounce_buffer_is_reported_with_the_number_of_its_pages() {
     // Without translation by the IOMMU, which gives every page a device address.
     let mut guest = crate::boot("iommu=pt swiotlb=force");
-    let said = bound_to(&mut guest, "lanemark", |guest| guest.expect(&format!("module {DEVICE} dma")));
+    let said = behind_module_of(&mut guest, |guest| guest.expect(&format!("module {DEVICE} dma")));
     for (direction, pages) in [(0, [1, 16, 256]), (1, [1, 16, 256]), (2, [1, 16, 256]), (3, [0; 3])] {
         for (len, pages) in [4096, 65536, 1 << 20].into_iter().zip(pages) {
             let of_it = |line: &&str| line.starts_with(&format!("direction {direction}, {len} B: "));

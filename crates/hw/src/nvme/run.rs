@@ -258,3 +258,137 @@ pub(crate) fn deadline(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nvme::IoQueues;
+    use crate::x86::pin::allowed_cpus;
+    use lanemark_machine::{EngineJob, Partner, Pattern, Window};
+
+    /// Fault of a medium.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    enum Fault {
+        None,
+        /// Completes writes and keeps the former bytes.
+        LosesWrites,
+        /// Completes reads and leaves the host memory as it was.
+        LosesReads,
+        /// Changes a byte of the host memory with each write.
+        ChangesItsSource,
+    }
+
+    /// A queue whose commands run at once, on a medium in memory.
+    struct Medium<'a> {
+        pages: &'a HostPages,
+        bytes: Vec<u8>,
+        fault: Fault,
+    }
+
+    /// Whether it writes to the medium, the first byte there, that of the host memory, and their number.
+    type Moved = (bool, usize, u64, u64);
+
+    impl DriveQueue for Medium<'_> {
+        type Command = Moved;
+
+        fn read(&self, first: u64, _blocks: u32, at: u64, bytes: u64, _place: u64) -> Moved {
+            (false, 512 * first as usize, at, bytes)
+        }
+
+        fn write(&self, first: u64, _blocks: u32, at: u64, bytes: u64, _place: u64) -> Option<Moved> {
+            Some((true, 512 * first as usize, at, bytes))
+        }
+
+        fn run(
+            &mut self,
+            _depth: u32,
+            mut next: impl FnMut() -> Option<Moved>,
+            _check: &mut impl FnMut() -> Result<(), NvmeError>,
+        ) -> Result<(), NvmeError> {
+            while let Some((is_write, on_medium, at, bytes)) = next() {
+                let medium = &mut self.bytes[on_medium..on_medium + bytes as usize];
+                if is_write {
+                    let is_filler = self.pages.load_word(at) == POISON;
+                    if self.fault != Fault::LosesWrites || is_filler {
+                        self.pages.read(at, medium);
+                    }
+                    if self.fault == Fault::ChangesItsSource && !is_filler {
+                        self.pages.store_word(at, 5);
+                    }
+                } else if self.fault != Fault::LosesReads {
+                    for (to, word) in (at..).step_by(8).zip(medium.as_chunks().0) {
+                        self.pages.store_word(to, u64::from_le_bytes(*word));
+                    }
+                }
+            }
+            Ok(())
+        }
+
+        fn waiting_for(&self) -> &'static str {
+            "a command"
+        }
+
+        fn check(&self) -> Result<(), MachineError> {
+            Ok(())
+        }
+    }
+
+    /// Runs transfers of 1 KiB over 4 KiB, twice on the same medium; the bytes of the second run that are confirmed, of 4 KiB, and
+    /// the error of the check of the host memory.
+    fn confirmed(verb: Verb, fault: Fault) -> (u64, Option<String>) {
+        let window = Window { offset: 0, len: 4096, pattern: Pattern::Sequential };
+        let (partner, outstanding) = (Partner::Host, Some(1));
+        let transfer = Transfer { card: 0, verb, partner, bytes: 1024, count: 4, window, outstanding };
+        let plan = Plan::new(vec![EngineJob::Transfer(transfer)], 2);
+        let namespace = Namespace { id: 1, blocks: 16, block_bytes: 512, metadata_bytes: 0 };
+        let asked = DrivePlan { core: 0, transfer, depth: 1, queues: IoQueues::Host, by_interrupt: false };
+        let interrupted = AtomicBool::new(false);
+        let (cpu, timer) = (allowed_cpus().unwrap()[0], Timer::checked(None));
+        let run = DriveRun {
+            name: "a drive",
+            cpu,
+            timer,
+            interrupted: &interrupted,
+            number: 3,
+            plan: &plan,
+            asked,
+            namespace,
+        };
+        let mut pages = HostPages::new(Places::of(&transfer).end).unwrap();
+        let mut bytes: Vec<u8> = (0..8192_u32).map(|place| (place * 7 + 1) as u8).collect();
+        // The first run is without a fault, so that the medium has the very bytes that the second one should write.
+        let mut found = 0;
+        for fault in [Fault::None, fault] {
+            run.fill(&mut pages);
+            let mut queue = Medium { pages: &pages, bytes, fault };
+            let confirmed = run.measured(&mut queue, &pages, &mut Samples::wanted(1)).unwrap();
+            assert_eq!(confirmed.claimed_bytes, 4096);
+            (bytes, found) = (queue.bytes, confirmed.confirmed_bytes);
+        }
+        (found, run.check_beside(&pages).err().map(|error| error.to_string()))
+    }
+
+    #[test]
+    fn reads_and_writes_of_a_drive_are_confirmed_byte_by_byte() {
+        assert_eq!(confirmed(Verb::Store, Fault::None), (4096, None));
+        assert_eq!(confirmed(Verb::Load, Fault::None), (4096, None));
+    }
+
+    #[test]
+    fn a_write_that_is_lost_is_found_although_a_former_run_wrote_the_same_bytes() {
+        let (found, beside) = confirmed(Verb::Load, Fault::LosesWrites);
+        assert!(found < 64 && beside.is_none(), "{found} of 4096 B, {beside:?}");
+    }
+
+    #[test]
+    fn a_read_that_is_lost_is_found() {
+        let (found, beside) = confirmed(Verb::Store, Fault::LosesReads);
+        assert!(found < 64 && beside.is_none(), "{found} of 4096 B, {beside:?}");
+    }
+
+    #[test]
+    fn a_drive_that_changes_what_it_writes_is_found() {
+        let (_, beside) = confirmed(Verb::Load, Fault::ChangesItsSource);
+        assert!(beside.as_ref().is_some_and(|error| error.contains("offset 0 of the host memory")), "{beside:?}");
+    }
+}
