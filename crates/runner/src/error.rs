@@ -412,6 +412,20 @@ pub enum RunError {
     },
 }
 
+/// The kind of an error of a card.
+const fn class_of(error: &CardError) -> Class {
+    match error {
+        CardError::Permission { .. }
+        | CardError::LockedDown { .. }
+        | CardError::Claimed { .. }
+        | CardError::NoResourceFile { .. }
+        | CardError::InUse { .. }
+        | CardError::Unsupported { .. } => Class::Absent,
+        CardError::Gone { .. } | CardError::Unbound { .. } | CardError::Changed { .. } => Class::Failed,
+        _ => Class::Usage,
+    }
+}
+
 impl RunError {
     /// The kind of the error.
     #[must_use]
@@ -431,15 +445,8 @@ impl RunError {
                 SyclError::NoDevice { .. }
                 | SyclError::OpenCl(OpenClError::NotTaken { .. } | OpenClError::NoKernel { .. }),
             ) => Class::Usage,
-            RunError::Card(
-                CardError::Permission { .. }
-                | CardError::LockedDown { .. }
-                | CardError::Claimed { .. }
-                | CardError::NoResourceFile { .. }
-                | CardError::InUse { .. }
-                | CardError::Unsupported { .. },
-            )
-            | RunError::Vfio(
+            RunError::Card(error) | RunError::Xdma(XdmaError::UserBar(error)) => class_of(error),
+            RunError::Vfio(
                 VfioError::NoVfio { .. }
                 | VfioError::NoIommufd { .. }
                 | VfioError::NoPeerByIommufd { .. }
@@ -453,14 +460,6 @@ impl RunError {
             | RunError::Xdma(
                 XdmaError::Permission { .. }
                 | XdmaError::InUse { .. }
-                | XdmaError::UserBar(
-                    CardError::Permission { .. }
-                    | CardError::LockedDown { .. }
-                    | CardError::Claimed { .. }
-                    | CardError::NoResourceFile { .. }
-                    | CardError::InUse { .. }
-                    | CardError::Unsupported { .. },
-                )
                 | XdmaError::Unsupported { .. }
                 | XdmaError::Os { .. },
             )
@@ -471,9 +470,7 @@ impl RunError {
             | RunError::NothingToAsk { .. }
             | RunError::Unsupported(_)
             | RunError::RuntimeFailed { .. } => Class::Absent,
-            RunError::Card(CardError::Gone { .. } | CardError::Unbound { .. } | CardError::Changed { .. })
-            | RunError::Xdma(XdmaError::UserBar(CardError::Gone { .. } | CardError::Changed { .. }))
-            | RunError::Vfio(VfioError::Gone { .. } | VfioError::Changed { .. })
+            RunError::Vfio(VfioError::Gone { .. } | VfioError::Changed { .. })
             | RunError::Drive(DriveError::Failed { .. })
             | RunError::TargetFailed { .. }
             | RunError::NoAnswer { .. } => Class::Failed,
