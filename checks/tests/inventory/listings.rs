@@ -193,8 +193,8 @@ fn peers_below_two_root_ports_are_facts_and_no_findings() {
     let begins = [
         "devices are below 2 root ports (0000:16:01.0, 0000:97:01.0): a request between two of them crosses the root complex",
         "NUMA nodes 0, 1:",
-        "ACS request redirect is on at 1 of 2 root ports:",
-        "2 IOMMU groups, none of them below two root ports",
+        "ACS P2P Request Redirect is on at 1 of 2 root ports:",
+        "2 IOMMU groups, none spans two root ports",
     ];
     assert_eq!(peers.len(), begins.len(), "{peers:#?}");
     assert!(peers.iter().zip(begins).all(|(said, begin)| said.starts_with(begin)), "{peers:#?}");

@@ -358,7 +358,7 @@ mod tests {
         let named = |expendable_bytes| DriveLimits { expendable_bytes, ..limits() };
         assert_eq!(verdict(&plan(read), &named(128 << 10)), "depth 63");
         let said = verdict(&plan(read), &named((128 << 10) - 512));
-        assert!(said.contains("writes to 128KiB of the medium: --destructive permits 127.5KiB"), "{said}");
+        assert!(said.contains("writes to 128KiB of the medium: --destructive permits 130560B"), "{said}");
         let beyond = Transfer { window: window((128 << 10) + 512), ..read };
         assert!(verdict(&plan(beyond), &named(1 << 20)).contains("the namespace has 128KiB: use a smaller --window"));
         // A transfer that is longer than its window counts as a whole.
