@@ -518,8 +518,9 @@ fn a_card_of_another_process_is_refused_until_that_ends() {
     // Another open file has a lock of its own, as in another process.
     let other = fs::File::open(card.path("config")).unwrap();
     rustix::fs::flock(&other, rustix::fs::FlockOperation::LockExclusive).unwrap();
-    let refused = not_opened(&card, &["2:0..4KiB"]);
-    says(&refused, &[ADDRESS, "another process", "fuser"]);
+    let refused = attach(&card, &["2:0..4KiB"], Consent { owns_device: false, enable: true }).unwrap_err();
+    says(&refused.to_string(), &[ADDRESS, "another process", "fuser"]);
+    assert_eq!(card.bytes("enable"), b"1\n", "nothing is enabled");
     let system = System::at(card.root());
     let library = || Card::attach_in(&system, ADDRESS.parse().unwrap(), &ranges(&["2:0..4KiB"]), Consent::default());
     assert!(matches!(library(), Err(CardError::InUse { .. })));

@@ -4,6 +4,7 @@ use super::{Address, CardError, Device, Identity, System};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::fs::File;
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -70,7 +71,10 @@ pub(super) fn locked(device: &Device) -> Result<Arc<File>, CardError> {
     if let Some(file) = all.iter().filter(|(other, _)| *other == path).find_map(|(_, file)| file.upgrade()) {
         return Ok(file);
     }
-    let file = File::open(&path).map_err(|source| device.os("opening", path.clone(), source))?;
+    let file = File::open(&path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => device.gone(format!("{} has vanished", path.display())),
+        _ => device.os("opening", path.clone(), source),
+    })?;
     let lock = || flock(&file, FlockOperation::NonBlockingLockExclusive);
     // Another thread of this process may be about to close the file.
     let again = |error| {
