@@ -193,7 +193,7 @@ pub fn dma_reads_overwrite_only_the_first_blocks_of_a_namespace_that_is_named() 
         );
     }
     // A question with larger windows, and one whose window is a block too long.
-    for more in ["--question iotlb_reach --sizes 4KiB", "--question dma_read_bandwidth --sizes 512 --window 1048832"] {
+    for more in ["--question iotlb_reach --sizes 4KiB", "--question dma_read_bandwidth --sizes 512 --window 1049088"] {
         let said =
             guest.run(&format!("lanemark bench --bind vfio-pci --on {LOST} {more} --destructive 1:1MiB --budget 0.1"));
         let output = format!("{}{}", said.stdout, said.stderr);
