@@ -52,7 +52,7 @@ impl FromStr for Destructive {
         let not = || NotDestructive(text.to_owned());
         let bytes = bytes.map_or(Ok(Destructive::USUAL_BYTES), |bytes| parse_size(bytes).map_err(|_| not()))?;
         // All ones is the broadcast value. Source: NVM Express Base Specification 2.0, 3.2.1.2.
-        let namespace = namespace.parse().ok().filter(|nsid| (1..u32::MAX).contains(nsid));
+        let namespace = namespace.parse().ok().filter(|nsid| (1..u32::MAX).contains(nsid) && bytes > 0);
         namespace.map(|namespace| Destructive { namespace, bytes }).ok_or_else(not)
     }
 }
@@ -242,7 +242,7 @@ mod tests {
         let of = |text: &str| text.parse::<Destructive>().map(|found| (found.namespace, found.bytes));
         assert_eq!((of("1"), of("3:64MiB")), (Ok((1, 4 << 20)), Ok((3, 64 << 20))));
         assert_eq!(of("4294967294").map(|found| found.0), Ok(u32::MAX - 1));
-        for text in ["", "0", "4294967295", "-1", "1:", "1:much", "x:4KiB", "1:4KiB:"] {
+        for text in ["", "0", "4294967295", "-1", "1:", "1:0", "1:much", "x:4KiB", "1:4KiB:"] {
             assert_eq!(of(text), Err(NotDestructive(text.to_owned())));
         }
         assert_eq!("2:1MiB".parse::<Destructive>().unwrap().to_string(), "2:1MiB");
