@@ -246,6 +246,7 @@ fn of_both(kernel: &Available) -> Vec<Trial> {
         iommufd::a_device_that_is_open_by_one_interface_is_refused_by_the_other,
         peers::a_card_writes_and_reads_the_memory_of_another_one_and_nothing_beside_it,
         peers::cards_below_a_switch_and_functions_of_one_group_move_data_between_them,
+        peers::a_controller_memory_buffer_is_memory_of_another_card,
         peers::a_dry_run_of_transfers_between_cards_changes_nothing,
     );
     tests.into()
