@@ -75,7 +75,7 @@ pub struct Seen {
     pub fetches: u64,
     /// Interrupts by vector.
     pub interrupts: [u64; VECTORS],
-    /// Those of them that were MSI-X.
+    /// Interrupts by MSI-X, of all vectors.
     pub by_msix: u64,
     /// Starts while the channel of the other direction was busy.
     pub at_once: u64,

@@ -102,9 +102,9 @@ pub fn dry_run(request: &Request) -> Result<DryRun, RunError> {
     Ok(found)
 }
 
-/// The last step of every run of a card.
-const COMMAND: &str =
-    "at the start: the Command register, link states and error counters are read from configuration space";
+/// Reads of configuration space in every run of a card.
+const COMMAND: &str = "at the start: the Command register, link states and error counters are read from configuration space; at each \
+                       plan: the device serial number";
 /// The same of a drive behind the kernel's driver.
 const LINKS: &str = "at the start: link states and error counters are read from sysfs";
 

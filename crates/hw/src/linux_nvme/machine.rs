@@ -4,6 +4,7 @@ use super::passthrough;
 use super::queue::{KernelQueue, Way};
 use super::ring::Ring;
 use super::{DriveError, DriveNode};
+use crate::drive_options::DriveOptions;
 use crate::host_pages::HostPages;
 use crate::nvme::{
     Command, ControllerData, DriveLimits, DrivePlan, DriveQueue as _, DriveRun, Namespace, NvmeError, PAGE, Places,
@@ -204,21 +205,10 @@ impl Drop for NvmeMachine {
     }
 }
 
-pub(super) const fn limits(namespace: Namespace, most_bytes: u64, queues: Queues, cores: u32) -> DriveLimits {
-    let (depth, cmb, interrupts, by_interrupt) = (queues.depth(), None, false, false);
-    let (expendable_bytes, mapped_bytes) = (0, MAPPED);
-    DriveLimits {
-        namespace,
-        most_bytes,
-        depth,
-        queues,
-        cmb,
-        interrupts,
-        by_interrupt,
-        expendable_bytes,
-        mapped_bytes,
-        cores,
-    }
+pub(super) fn limits(namespace: Namespace, most_bytes: u64, queues: Queues, cores: u32) -> DriveLimits {
+    let any = DriveLimits::unidentified(DriveOptions::default(), MAPPED, cores);
+    // Interrupts go to the driver.
+    DriveLimits { namespace, most_bytes, depth: queues.depth(), queues, interrupts: false, ..any }
 }
 
 pub(super) fn facts(path: &Path, summary: String, limits: DriveLimits, is_emulated: bool) -> Facts {

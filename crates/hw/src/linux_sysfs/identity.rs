@@ -18,7 +18,7 @@ pub struct Identity {
     serial: Option<String>,
 }
 
-/// What precedes the serial number in texts.
+/// Separates the other parts from the serial number in a text.
 const SERIAL: &str = " serial ";
 
 impl Identity {

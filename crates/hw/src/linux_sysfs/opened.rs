@@ -77,9 +77,12 @@ pub(super) fn locked(device: &Device) -> Result<Arc<File>, CardError> {
     })?;
     let lock = || flock(&file, FlockOperation::NonBlockingLockExclusive);
     // Another thread of this process may be about to close the file.
-    let again = |error| {
-        std::thread::sleep(SOON);
-        if error == Errno::WOULDBLOCK { lock() } else { Err(error) }
+    let again = |error| match error {
+        Errno::WOULDBLOCK => {
+            std::thread::sleep(SOON);
+            lock()
+        }
+        other => Err(other),
     };
     lock().or_else(again).map_err(|error| match error {
         Errno::WOULDBLOCK => CardError::InUse { device: device.address(), path: path.clone() },
