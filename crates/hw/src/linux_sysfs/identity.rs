@@ -48,12 +48,11 @@ impl Identity {
             Err((_, error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             other => other.map(Some),
         };
+        let revision = optional("revision")?.map(|revision| format!("rev {revision}"));
         let subsystem = optional("subsystem_vendor")?.zip(optional("subsystem_device")?);
-        let parts = [
-            Some(format!("{}:{}", part("vendor")?, part("device")?)),
-            subsystem.map(|(vendor, device)| format!("{vendor}:{device}")),
-            optional("revision")?.map(|revision| format!("rev {revision}")),
-        ];
+        // Read after the files that may be absent: a removal takes these away first, so that it is no other identity.
+        let ids = format!("{}:{}", part("vendor")?, part("device")?);
+        let parts = [Some(ids), subsystem.map(|(vendor, device)| format!("{vendor}:{device}")), revision];
         let config = folder.join("config");
         let serial = match serial_number(&config) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err((config, error)),
