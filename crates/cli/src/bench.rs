@@ -2,7 +2,7 @@
 
 use crate::args::BenchArgs;
 use crate::baseline;
-use crate::driver::{BoundForRun, print_binding};
+use crate::driver::{BoundForRun, print_binding, report_left};
 use crate::failure::{Failure, say};
 use crate::hang::end_of;
 use crate::interrupt;
@@ -26,6 +26,10 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
     }
     let mut request = request(args, targets(args, &["host", "card-gen5-x16"])?, Answerer::Machines)?;
     request.setup.on_hang = Some(OnHang(end_of));
+    if request.targets.iter().any(is_real) {
+        let bound = bound(args, &request)?.map(|(card, _)| card);
+        report_left(args.card.system_root.as_deref(), bound);
+    }
     if args.card.dry_run {
         if let Some((card, driver)) = bound(args, &request)? {
             print_binding(&args.card, card, driver)?;
@@ -49,6 +53,11 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
         return repeat(args, count);
     }
     ask(args, &request, &interrupt::cancel()?)
+}
+
+/// Whether a target is a machine or a device of this machine.
+const fn is_real(target: &Target) -> bool {
+    !matches!(target, Target::Rtl(_) | Target::Named(_) | Target::Platform(_) | Target::Changed { .. })
 }
 
 /// The card that is bound to another driver for the run, and the driver.

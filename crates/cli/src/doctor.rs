@@ -1,6 +1,7 @@
 //! `doctor`: PCIe devices, their problems, and a platform file for a slot.
 
 use crate::args::{AtLeast, DoctorArgs, FitFigures};
+use crate::driver::report_left;
 use crate::failure::Failure;
 use crate::output::{self, terminal_width};
 use crate::progress::spinner;
@@ -16,6 +17,9 @@ pub fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     let inputs: Vec<&Path> = [&args.from, &args.earlier].into_iter().flatten().map(AsRef::as_ref).collect();
     if let Some(output) = &args.output {
         output::check(&[output], &inputs)?;
+    }
+    if args.from.is_none() {
+        report_left(None, None);
     }
     let bar = spinner(args.from.as_ref().map_or_else(|| "this machine".to_owned(), |path| path.display().to_string()));
     let inventory = read(args.from.as_deref());

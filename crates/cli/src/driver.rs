@@ -4,7 +4,7 @@ use crate::args::{BindArgs, CardArgs, UnbindArgs};
 use crate::failure::{Failure, say};
 use crate::output;
 use lanemark_hw::linux_sysfs::{Address, System};
-use lanemark_hw::pci_driver::{Binding, DriverError, Journal, Restoration, Step};
+use lanemark_hw::pci_driver::{Binding, DriverError, Journal, Restoration, RunMark, Step};
 use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -12,6 +12,7 @@ use std::path::Path;
 /// `lanemark bind`
 pub fn bind(args: &BindArgs) -> Result<(), Failure> {
     let system = system(args.system_root.as_deref());
+    report_left(args.system_root.as_deref(), Some(args.function));
     let binding =
         Binding::new(&system, args.function, &args.to, args.i_own_this_device).map_err(|error| refused(&error))?;
     let Journal { identity, driver, .. } = binding.journal();
@@ -36,6 +37,8 @@ pub struct BoundForRun {
     /// Whether standard output is for a document, so that steps go to standard error.
     has_document: bool,
     is_restored: bool,
+    /// Tells other commands that the binding is in use.
+    _mark: RunMark,
 }
 
 impl BoundForRun {
@@ -46,8 +49,9 @@ impl BoundForRun {
         for note in binding.notes() {
             say(&format!("note: {note}"));
         }
+        let mark = RunMark::new(&system, function).map_err(|error| refused(&error))?;
         binding.carry_out().map_err(|error| failed(&error))?;
-        Ok(BoundForRun { system, function, has_document, is_restored: false })
+        Ok(BoundForRun { system, function, has_document, is_restored: false, _mark: mark })
     }
 
     /// Prints the steps of the restoration and carries them out.
@@ -104,6 +108,7 @@ fn planned(args: &CardArgs, function: Address, to: &str) -> Result<(System, Bind
 pub fn unbind(args: &UnbindArgs) -> Result<(), Failure> {
     let system = system(args.system_root.as_deref());
     let Some(function) = args.function else { return output::text(&listed(&system)?, None) };
+    report_left(args.system_root.as_deref(), Some(function));
     let restoration = Restoration::new(&system, function).map_err(|error| refused(&error))?;
     let Journal { identity, driver, to, .. } = restoration.journal();
     let before = format!("{function} ({identity}), driver before: {}", named(driver.as_deref()));
@@ -114,6 +119,17 @@ pub fn unbind(args: &UnbindArgs) -> Result<(), Failure> {
     let driver = restoration.journal().driver.clone();
     restoration.carry_out().map_err(|error| failed(&error))?;
     output::text(&format!("restored; driver now: {}\n", named(driver.as_deref())), None)
+}
+
+/// Names functions that killed runs left bound, except one that the command is about.
+pub fn report_left(system_root: Option<&Path>, except: Option<Address>) {
+    let left = RunMark::left(&system(system_root));
+    for Journal { function, driver, to, .. } in left.into_iter().filter(|left| Some(left.function) != except) {
+        let driver = named(driver.as_deref());
+        say(&format!(
+            "note: a run that was killed left {function} bound to {to}, driver before: {driver}; restore it with: lanemark unbind {function}"
+        ));
+    }
 }
 
 fn system(root: Option<&Path>) -> System {

@@ -1,7 +1,7 @@
 //! Binding of a PCI function to another driver, on a folder that imitates sysfs. `checks/guest` has a real kernel.
 
 use lanemark_hw::linux_sysfs::{Address, System};
-use lanemark_hw::pci_driver::{Binding, DriverError, Journal, Restoration, Step};
+use lanemark_hw::pci_driver::{Binding, DriverError, Journal, Restoration, RunMark, Step};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -337,4 +337,30 @@ fn a_driver_that_is_no_longer_loaded_is_named_before_the_first_step() {
     fs::remove_dir_all(slot.device(CARD)).unwrap();
     let error = Restoration::new(&slot.system(), address(CARD)).unwrap_err().to_string();
     assert!(error.contains("if it was removed, delete"), "{error}");
+}
+
+#[test]
+fn a_binding_of_a_run_is_left_behind_when_its_process_has_ended() {
+    let slot = Slot::new();
+    let journal = "identity = 1b36:0010 1af4:1100 rev 02\ndriver = nvme\ndriver_override =\nto = vfio-pci\n";
+    let mark = RunMark::new(&slot.system(), address(CARD)).unwrap();
+    let path = Journal::path(&slot.system(), address(CARD));
+    fs::write(&path, journal).unwrap();
+    assert!(RunMark::left(&slot.system()).is_empty(), "its process runs");
+    assert!(matches!(RunMark::new(&slot.system(), address(CARD)), Err(DriverError::Busy { .. })));
+    drop(mark);
+    let left = RunMark::left(&slot.system());
+    assert!(matches!(&left[..], [Journal { to, .. }] if to == "vfio-pci"), "{left:?}");
+    // The binding of a user is none of a run.
+    fs::remove_file(path.with_extension("run")).unwrap();
+    assert!(RunMark::left(&slot.system()).is_empty());
+}
+
+#[test]
+fn the_mark_of_a_run_without_a_journal_is_removed() {
+    let slot = Slot::new();
+    let mark = RunMark::new(&slot.system(), address(CARD)).unwrap();
+    drop(mark);
+    let folder = Journal::path(&slot.system(), address(CARD)).parent().unwrap().to_path_buf();
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 0);
 }

@@ -14,6 +14,7 @@
 //! | `binding` | [`Binding`], [`Restoration`] and their [`Step`]s |
 //! | `function` | [`PciFunction`]: identity, driver and IOMMU group |
 //! | `journal` | [`Journal`] |
+//! | `run_mark` | [`RunMark`]: whether the binding is for one run, and its process has ended |
 //! | `user` | [`User`] of a function: a file system, a network interface, the console |
 //! | `users` | the search for them |
 //! | `error` | errors, each with a remedy |
@@ -22,6 +23,7 @@ mod binding;
 mod error;
 mod function;
 mod journal;
+mod run_mark;
 mod user;
 mod users;
 
@@ -29,4 +31,5 @@ pub use binding::{Binding, Restoration, Step};
 pub use error::DriverError;
 pub use function::PciFunction;
 pub use journal::Journal;
+pub use run_mark::RunMark;
 pub use user::User;
