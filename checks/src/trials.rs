@@ -77,6 +77,14 @@ pub fn run(tests: Vec<Trial>) -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
 }
 
+/// Runs the tests as [`run`], but starts all at once by default: tests that wait for what they share.
+#[must_use]
+pub fn run_all_at_once(tests: Vec<Trial>) -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(tests.len().max(1));
+    libtest_mimic::run(&arguments, tests).exit_code()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

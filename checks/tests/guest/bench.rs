@@ -37,7 +37,7 @@ pub fn a_dry_run_prints_all_accesses_and_performs_none() {
 pub fn a_run_stores_in_the_named_range_and_its_record_is_marked_emulated() {
     let mut guest = shared();
     storage::fresh(&guest);
-    let record = record(&mut guest, "--on 0000:01:00.0 --bar 2:0..4KiB");
+    let record = record(&mut guest, "--on 0000:01:00.0 --bar 2:0..4KiB --budget 0.5");
     let outside = fs::read(guest.file("storage")).unwrap();
     assert!(outside[..4096].chunks(64).all(|line| line != [BEFORE; 64]), "a line of the range was not stored to");
     assert!(outside[4096..].iter().all(|byte| *byte == BEFORE), "something beyond the range has changed");

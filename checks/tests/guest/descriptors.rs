@@ -1,7 +1,8 @@
 //! DMA by an engine that fetches descriptors, with the device file of XDMA and without a driver for it.
 
 use crate::dma::{self, record, state};
-use crate::guest::{Guest, Guests, Hardware, KERNEL, Lent};
+use crate::guest::{Guest, Hardware, KERNEL};
+use crate::sharing::{Guests, Lent};
 use crate::xdma_twin::{Fault, Seen, Twin};
 use lanemark_checks::lanemark;
 use serde_json::json;
@@ -25,7 +26,7 @@ const XDMA: &str = "0000:01:00.0";
 static TWINS: Mutex<BTreeMap<PathBuf, Twin>> = Mutex::new(BTreeMap::new());
 
 /// A guest with the card, without a fault.
-pub fn shared() -> (Lent<'static>, Twin) {
+pub fn shared() -> (Lent, Twin) {
     static GUESTS: Guests = Guests::new(|| {
         let hardware = Hardware { packages: KERNEL, devices: DEVICES, kernel: "" };
         Guest::boot(&hardware, &[lanemark()], |folder| {

@@ -1,6 +1,7 @@
 //! An NVMe drive behind VFIO: reads by its own queues, compared with the image behind it.
 
-use crate::guest::{Guest, Guests, Hardware, Lent, usual_kernel};
+use crate::guest::{Guest, Hardware, usual_kernel};
+use crate::sharing::{Guests, Lent};
 use lanemark_checks::lanemark;
 use serde_json::{Value, json};
 use std::fs;
@@ -47,7 +48,7 @@ const IMAGE: usize = 8 << 20;
 const SMALL_IMAGE: usize = 2 << 20;
 
 /// A guest that the tests of drives share.
-fn shared() -> Lent<'static> {
+fn shared() -> Lent {
     static GUESTS: Guests = Guests::new(|| {
         let hardware = Hardware { packages: usual_kernel(), devices: DEVICES, kernel: "" };
         let programs = [lanemark(), Path::new(env!("CARGO_BIN_EXE_read-drive"))];

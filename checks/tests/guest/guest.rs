@@ -2,15 +2,16 @@
 
 use crate::initramfs::Initramfs;
 use crate::module;
+use crate::sharing::Place;
+use flate2::read::GzDecoder;
 use lanemark_checks::root;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::ops::{Deref, DerefMut};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Time limit of a boot, which takes three seconds on an idle machine, and half a minute with [`KERNEL_WITH_CHECKS`].
@@ -93,6 +94,8 @@ pub struct Guest {
     agent: BufReader<UnixStream>,
     folder: tempfile::TempDir,
     commands: u32,
+    /// Returned after the end of the emulator.
+    _place: Place,
 }
 
 impl Guest {
@@ -102,9 +105,10 @@ impl Guest {
     pub fn boot(hardware: &Hardware, programs: &[&Path], prepared: impl Fn(&Path)) -> Guest {
         let mut reasons = Vec::new();
         for _ in 0..BOOTS {
+            let place = Place::take();
             let folder = tempfile::Builder::new().prefix("lanemark-guest-").tempdir().unwrap();
             prepared(folder.path());
-            match Guest::started(hardware, programs, folder) {
+            match Guest::started(hardware, programs, folder, place) {
                 Ok(guest) => return guest,
                 Err(reason) => reasons.push(reason),
             }
@@ -112,7 +116,12 @@ impl Guest {
         panic!("the guest did not boot:\n{}", reasons.join("\n"));
     }
 
-    fn started(hardware: &Hardware, programs: &[&Path], folder: tempfile::TempDir) -> Result<Guest, String> {
+    fn started(
+        hardware: &Hardware,
+        programs: &[&Path],
+        folder: tempfile::TempDir,
+        place: Place,
+    ) -> Result<Guest, String> {
         let here = folder.path().to_str().unwrap().to_owned();
         initramfs(hardware.packages, programs).write(&folder.path().join("initramfs")).unwrap();
         let kernel_line = format!(
@@ -133,20 +142,17 @@ impl Guest {
         // The emulator waits until we are connected, so that no output is lost.
         arguments.extend(["-chardev".to_owned(), format!("socket,id=agent,path={here}/agent,server=on,wait=on")]);
         arguments.extend(["-serial", "chardev:agent"].map(str::to_owned));
-        arguments.extend(["-qmp".to_owned(), format!("unix:{here}/monitor,server=on,wait=off")]);
+        // QMP has a thread of its own, which each jump of an emulated clock wakes; the monitor for people has none.
+        arguments.extend(["-monitor".to_owned(), format!("unix:{here}/monitor,server=on,wait=off")]);
         for device in hardware.devices {
             arguments.extend(device.split_whitespace().map(|word| word.replace("{folder}", &here)));
         }
 
-        let mut emulator = Command::new("sh")
-            .args(["-c", KEEPER, "sh", &here, "timeout", LIFE_S])
-            .args(qemu())
-            .args(&arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(fs::File::create(folder.path().join("emulator")).unwrap())
-            .spawn()
-            .unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", KEEPER, "sh", &here, "timeout", LIFE_S]).args(qemu()).args(&arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
+        command.stderr(fs::File::create(folder.path().join("emulator")).unwrap());
+        let mut emulator = place.spawn(&mut command).unwrap();
         let deadline = Instant::now() + BOOT;
         let stream = loop {
             let error = match UnixStream::connect(folder.path().join("agent")) {
@@ -161,7 +167,7 @@ impl Guest {
             }
             std::thread::sleep(Duration::from_millis(20));
         };
-        let mut guest = Guest { emulator, agent: BufReader::new(stream), folder, commands: 0 };
+        let mut guest = Guest { emulator, agent: BufReader::new(stream), folder, commands: 0, _place: place };
         match guest.line(deadline).as_deref() {
             Ok("guest ready") => Ok(guest),
             other => Err(format!("{other:?}\n{}", logs(guest.folder.path()))),
@@ -175,7 +181,7 @@ impl Guest {
     }
 
     /// Whether it still runs commands.
-    fn answers(&mut self) -> bool {
+    pub fn answers(&mut self) -> bool {
         self.commands += 1;
         self.ask("true").is_ok()
     }
@@ -188,14 +194,19 @@ impl Guest {
         loop {
             let line = self.line(deadline)?;
             let words: Vec<&str> = line.split(' ').collect();
-            let [answered, status, stdout, stderr] = words[..] else { return Err(format!("it said '{line}'")) };
-            let mut written = |length: &str| -> Result<String, String> {
+            let [answered, status, form, stdout, stderr] = words[..] else { return Err(format!("it said '{line}'")) };
+            let mut sent = |length: &str| -> Result<Vec<u8>, String> {
                 let length = length.parse::<usize>().map_err(|error| format!("'{line}': {error}"))?;
                 let mut bytes = vec![0; length];
                 self.agent.read_exact(&mut bytes).map_err(|error| error.to_string())?;
-                Ok(String::from_utf8_lossy(&bytes).into_owned())
+                Ok(bytes)
             };
-            let (stdout, stderr) = (written(stdout)?, written(stderr)?);
+            let (mut stdout, stderr) = (sent(stdout)?, sent(stderr)?);
+            if form == "gzip" {
+                let packed = std::mem::take(&mut stdout);
+                GzDecoder::new(&packed[..]).read_to_end(&mut stdout).map_err(|error| format!("'{line}': {error}"))?;
+            }
+            let [stdout, stderr] = [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
             // Late output of an earlier command is discarded.
             if answered == id {
                 let status = status.parse().map_err(|error| format!("'{line}': {error}"))?;
@@ -216,19 +227,24 @@ impl Guest {
         self.run(&format!("start-stop-daemon -S -c {SOMEBODY}:{SOMEBODY} -x /bin/{program} -- {arguments}"))
     }
 
-    /// Sends a command to the emulator's monitor (QMP): `{"execute": "...", "arguments": {...}}`.
-    pub fn monitor(&mut self, command: &serde_json::Value) {
-        let stream = UnixStream::connect(self.folder.path().join("monitor")).unwrap();
+    /// Sends a command to the emulator's monitor, such as `device_del card`, which must succeed.
+    pub fn monitor(&mut self, command: &str) {
+        let mut stream = UnixStream::connect(self.folder.path().join("monitor")).unwrap();
         stream.set_read_timeout(Some(COMMAND)).unwrap();
-        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-        for command in [&serde_json::json!({ "execute": "qmp_capabilities" }), command] {
-            (&stream).write_all(format!("{command}\n").as_bytes()).unwrap();
-            let answer = lines
-                .by_ref()
-                .map(|line| serde_json::from_str::<serde_json::Value>(&line.unwrap()).unwrap())
-                .find(|answer| answer.get("return").is_some() || answer.get("error").is_some());
-            assert!(answer.as_ref().is_some_and(|answer| answer.get("return").is_some()), "{command}: {answer:?}");
-        }
+        // The answer is between two prompts, with an echo of the command before it.
+        let mut answer = Vec::new();
+        let mut prompted = |stream: &mut UnixStream| {
+            while !answer.ends_with(b"(qemu) ") {
+                let mut byte = [0];
+                stream.read_exact(&mut byte).unwrap();
+                answer.extend(byte);
+            }
+            String::from_utf8_lossy(&std::mem::take(&mut answer)).into_owned()
+        };
+        prompted(&mut stream);
+        stream.write_all(format!("{command}\n").as_bytes()).unwrap();
+        let answer = prompted(&mut stream);
+        assert!(!answer.contains("Error") && !answer.contains("unknown command"), "{command}: {answer}");
     }
 
     /// A backing file, as it is on the outside.
@@ -253,65 +269,6 @@ impl Drop for Guest {
     fn drop(&mut self) {
         drop(self.emulator.stdin.take());
         let _ = self.emulator.wait();
-    }
-}
-
-/// Guests of one kind, which tests share: each is lent to one test at a time. As many boot as tests want one at once.
-pub struct Guests {
-    boot: fn() -> Guest,
-    free: Mutex<Vec<Guest>>,
-}
-
-/// A guest that is lent to a test.
-pub struct Lent<'a> {
-    guests: &'a Guests,
-    guest: Option<Guest>,
-}
-
-impl Guests {
-    /// Guests that `boot` starts.
-    pub const fn new(boot: fn() -> Guest) -> Guests {
-        Guests { boot, free: Mutex::new(Vec::new()) }
-    }
-
-    /// A guest that no other test has.
-    pub fn lend(&self) -> Lent<'_> {
-        let mut free = self.free().pop();
-        // A guest without commands powers off after ten minutes of its own time, which may pass faster than ours.
-        if free.as_mut().is_some_and(|guest| !guest.answers()) {
-            free = None;
-        }
-        Lent { guests: self, guest: Some(free.unwrap_or_else(|| (self.boot)())) }
-    }
-
-    fn free(&self) -> MutexGuard<'_, Vec<Guest>> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Deref for Lent<'_> {
-    type Target = Guest;
-
-    fn deref(&self) -> &Guest {
-        self.guest.as_ref().unwrap()
-    }
-}
-
-impl DerefMut for Lent<'_> {
-    fn deref_mut(&mut self) -> &mut Guest {
-        self.guest.as_mut().unwrap()
-    }
-}
-
-impl Drop for Lent<'_> {
-    fn drop(&mut self) {
-        // A failed test may leave its guest in any state: it is not lent again, and the next test boots another one.
-        let guest = self.guest.take().filter(|_| !std::thread::panicking());
-        let mut free = self.guests.free();
-        // Two guests without a test are one too many: each has half a gigabyte.
-        if free.is_empty() {
-            free.extend(guest);
-        }
     }
 }
 
@@ -415,11 +372,17 @@ fn found(folder: &Path, name: &str) -> Option<PathBuf> {
         .find_map(|path| if path.is_dir() { found(&path, name) } else { path.ends_with(name).then_some(path) })
 }
 
-fn stripped(program: &Path) -> Vec<u8> {
-    let to = tempfile::NamedTempFile::new().unwrap();
-    let done = Command::new("strip").arg("-o").args([to.path(), program]).status();
-    assert!(done.is_ok_and(|status| status.success()), "strip, which comes with the linker, failed");
-    fs::read(to.path()).unwrap()
+/// A program without symbols. Each is stripped once.
+fn stripped(program: &Path) -> Arc<Vec<u8>> {
+    static STRIPPED: Mutex<BTreeMap<PathBuf, Arc<Vec<u8>>>> = Mutex::new(BTreeMap::new());
+    let mut all = STRIPPED.lock().unwrap_or_else(PoisonError::into_inner);
+    let once = || {
+        let to = tempfile::NamedTempFile::new().unwrap();
+        let done = Command::new("strip").arg("-o").args([to.path(), program]).status();
+        assert!(done.is_ok_and(|status| status.success()), "strip, which comes with the linker, failed");
+        Arc::new(fs::read(to.path()).unwrap())
+    };
+    Arc::clone(all.entry(program.to_path_buf()).or_insert_with(once))
 }
 
 /// Shared libraries of a program by their search paths, the loader first.

@@ -1,7 +1,8 @@
 //! Other IOMMUs than VT-d with caching mode, which the other tests have.
 
 use crate::drive::blocked_after_unmapping;
-use crate::guest::{Guest, Guests, Hardware, KERNEL, KERNEL_WITH_VIRTIO_IOMMU, Lent, usual_kernel};
+use crate::guest::{Guest, Hardware, KERNEL, KERNEL_WITH_VIRTIO_IOMMU, usual_kernel};
+use crate::sharing::{Guests, Lent};
 use lanemark_checks::lanemark;
 use serde_json::Value;
 use std::fs;
@@ -40,7 +41,7 @@ fn boot(iommu: &str) -> Guest {
 }
 
 /// A guest with virtio-iommu.
-fn with_virtio_iommu() -> Lent<'static> {
+fn with_virtio_iommu() -> Lent {
     static GUESTS: Guests = Guests::new(|| {
         let mut guest = boot("-device virtio-iommu-pci,addr=0x5");
         // This kernel creates the group of a device when it first looks for its driver.

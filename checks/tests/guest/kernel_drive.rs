@@ -1,6 +1,7 @@
 //! A namespace of an NVMe drive, read through the kernel's driver.
 
-use crate::guest::{Guest, Guests, Hardware, KERNEL, Lent};
+use crate::guest::{Guest, Hardware, KERNEL};
+use crate::sharing::{Guests, Lent};
 use lanemark_checks::conformance::PROMISES;
 use lanemark_checks::{lanemark, root};
 use serde_json::{Value, json};
@@ -45,7 +46,7 @@ fn boot() -> Guest {
 }
 
 /// A guest that these tests share.
-fn shared() -> Lent<'static> {
+fn shared() -> Lent {
     static GUESTS: Guests = Guests::new(boot);
     GUESTS.lend()
 }
@@ -215,7 +216,7 @@ pub fn a_signal_ends_the_reads_by_the_kernel() {
 pub fn removing_a_drive_ends_its_reads_with_its_name() {
     let mut guest = boot();
     running(&mut guest);
-    guest.monitor(&json!({ "execute": "device_del", "arguments": { "id": "removable" } }));
+    guest.monitor("device_del removable");
     let (status, said) = ended(&mut guest);
     assert!(status == "1" && said.contains(&format!("{DRIVE}: the kernel has removed the drive")), "{status} {said}");
     let after = guest.run(&format!("lanemark bench --on {DRIVE} --question dma_write_bandwidth"));

@@ -1,9 +1,9 @@
 //! Behaviour under kernel lockdown, as with secure boot.
 
 use crate::boot;
-use crate::guest::{Guests, Lent};
+use crate::sharing::{Guests, Lent};
 
-fn shared() -> Lent<'static> {
+fn shared() -> Lent {
     static GUESTS: Guests = Guests::new(|| boot("lockdown=integrity"));
     GUESTS.lend()
 }

@@ -25,15 +25,17 @@ mod module;
 mod peers;
 mod refusals;
 mod removal;
+mod sharing;
 mod storage;
 mod topology;
 mod vfio;
 mod xdma_card;
 mod xdma_twin;
 
-use guest::{Guest, Guests, Hardware, KERNEL_WITH_BOTH, KERNEL_WITH_CHECKS, KERNEL_WITH_IOMMUFD, Lent, usual_kernel};
-use lanemark_checks::trials::{Available, Trial, run};
+use guest::{Guest, Hardware, KERNEL_WITH_BOTH, KERNEL_WITH_CHECKS, KERNEL_WITH_IOMMUFD, usual_kernel};
+use lanemark_checks::trials::{Available, Trial, run_all_at_once};
 use lanemark_checks::{compile_c_example, lanemark, library, trials};
+use sharing::{Guests, Lent};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -43,9 +45,11 @@ fn main() -> ExitCode {
     let kernel = Available::unless("LANEMARK_SKIPPED_QEMU");
     let built = kernel.and(&Available::unless("LANEMARK_SKIPPED_IOMMUFD"));
     match usual_kernel() {
-        KERNEL_WITH_IOMMUFD => return run(of_iommufd(&built)),
-        KERNEL_WITH_BOTH => return run(of_both(&built)),
-        KERNEL_WITH_CHECKS => return run(of_module(&kernel.and(&Available::unless("LANEMARK_SKIPPED_KMOD")))),
+        KERNEL_WITH_IOMMUFD => return run_all_at_once(of_iommufd(&built)),
+        KERNEL_WITH_BOTH => return run_all_at_once(of_both(&built)),
+        KERNEL_WITH_CHECKS => {
+            return run_all_at_once(of_module(&kernel.and(&Available::unless("LANEMARK_SKIPPED_KMOD"))));
+        }
         _ => {}
     }
     let tests = trials!(
@@ -169,7 +173,7 @@ fn main() -> ExitCode {
         xdma_card::a_signal_within_a_call_ends_transfers_by_the_driver,
         xdma_card::unbinding_the_driver_ends_a_run_with_the_name_of_the_card,
     );
-    run(tests.into_iter().chain(with_module).chain(of_module(&module)).collect())
+    run_all_at_once(tests.into_iter().chain(with_module).chain(of_module(&module)).collect())
 }
 
 /// The tests of our kernel module.
@@ -287,7 +291,7 @@ const DEVICES: &[&str] = &[
 ];
 
 /// A guest that most tests share.
-fn shared() -> Lent<'static> {
+fn shared() -> Lent {
     static GUESTS: Guests = Guests::new(|| boot(""));
     GUESTS.lend()
 }

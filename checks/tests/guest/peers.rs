@@ -2,7 +2,7 @@
 
 use crate::dma::{boot, shared};
 use crate::guest::Guest;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::fs;
 
 /// A card with an engine, and one with memory: BAR2 is 1 MiB, the file `storage` on the outside.
@@ -124,11 +124,10 @@ pub fn a_controller_memory_buffer_is_memory_of_another_card() {
     let found = record(&mut guest, &format!("{asked} --question {QUESTIONS} --sizes 2KiB --budget 0.1"));
     check_answered(&found);
     let file = guest.file("buffer");
-    let arguments = json!({ "val": start, "size": 1 << 20, "filename": file.to_str().unwrap() });
     // Without a driver, memory decoding can be turned on; the drive's own driver would use the buffer.
     let folder = format!("/sys/bus/pci/devices/{drive}");
     guest.expect(&format!("echo {drive} >{folder}/driver/unbind; echo 1 >{folder}/enable"));
-    guest.monitor(&json!({ "execute": "pmemsave", "arguments": arguments }));
+    guest.monitor(&format!("pmemsave {start} {} \"{}\"", 1 << 20, file.display()));
     let buffer = fs::read(&file).unwrap();
     assert!(buffer[4096..12288].iter().any(|byte| *byte != 0), "nothing arrived");
     let beside = buffer[..4096].iter().chain(&buffer[12288..]);

@@ -28,7 +28,7 @@ pub fn removing_a_card_ends_the_run_with_its_name() {
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
     assert!(begun(&guest), "nothing was stored in a minute: {:?}", guest.run("cat said status"));
-    guest.monitor(&serde_json::json!({ "execute": "device_del", "arguments": { "id": "card" } }));
+    guest.monitor("device_del card");
     let said = guest.expect("for i in $(seq 900); do [ -s status ] && break; sleep 0.1; done; cat status said");
     println!("{said}");
     assert!(said.starts_with("1\n"), "{said}");

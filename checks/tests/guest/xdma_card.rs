@@ -1,7 +1,8 @@
 //! A card with AMD's XDMA core, through its driver: a module with the same files and errors, on memory of the kernel.
 
-use crate::guest::{Guest, Guests, Hardware, KERNEL, Lent};
+use crate::guest::{Guest, Hardware, KERNEL};
 use crate::module::build;
+use crate::sharing::{Guests, Lent};
 use lanemark_checks::conformance::PROMISES;
 use lanemark_checks::{lanemark, root};
 use serde_json::Value;
@@ -30,7 +31,7 @@ fn boot() -> Guest {
 }
 
 /// A guest that these tests share.
-pub fn shared() -> Lent<'static> {
+pub fn shared() -> Lent {
     static GUESTS: Guests = Guests::new(boot);
     GUESTS.lend()
 }
