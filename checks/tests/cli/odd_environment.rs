@@ -195,3 +195,60 @@ fn named(row: &[&str], name: &[u8]) -> Vec<OsString> {
     let word = |word: &&str| if *word == NAME { OsString::from_vec(name.to_vec()) } else { OsString::from(word) };
     row.iter().map(word).collect()
 }
+
+/// Words that make a command complete besides the option; other commands need none.
+const COMPLETE: &[(&str, &[&str])] = &[
+    ("bench", &["--on", "card-gen5-x16", "--question", "mmio_read_latency", "--access", "8"]),
+    ("predict", &["--on", "card-gen5-x16", "--question", "mmio_read_latency", "--access", "8"]),
+    ("advise", &["copy", "--count", "1", "--size", "64"]),
+    ("tune", &["--on", "card-gen5-x16", "--budget", "0.1"]),
+    ("sweep", &["space.toml", "--x", "dma.tags"]),
+    ("reproduce", &["no-such-paper"]),
+    ("fit", &["card-gen5-x16"]),
+    ("import", &["hosts.toml"]),
+    ("recover", &["0000:01:00.0"]),
+    ("bind", &["0000:01:00.0"]),
+    ("trace", &["--on", "card-gen5-x16", "--question", "mmio_read_latency", "--access", "8"]),
+    ("fuzz-rtl", &["library.so"]),
+    ("report", &["record.json"]),
+    ("compare", &["record.json", "record.json"]),
+    ("fleet", &["run", "hosts.toml"]),
+    ("new", &["--like", "card-gen5-x16"]),
+];
+
+/// Each command with each of its options that has a file or folder, from the completions of the command line.
+fn options_with_files(folder: &Folder) -> Vec<(String, String)> {
+    let mut command = "bench".to_owned();
+    let mut found = Vec::new();
+    for line in folder.good(&["completions", "zsh"]).lines() {
+        if let Some(name) = line.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
+            name.clone_into(&mut command);
+        } else if line.contains(":_files")
+            && let Some((_, rest)) = line.split_once("--")
+            && let Some((option, _)) = rest.split_once("=[")
+        {
+            // Behind the options that exclude it.
+            let option = option.rsplit_once("--").map_or(option, |(_, option)| option);
+            found.push((command.clone(), format!("--{option}")));
+        }
+    }
+    found
+}
+
+#[test]
+fn every_option_with_a_file_takes_a_name_that_is_not_utf_8_or_ends_with_one_message() {
+    let folder = folder();
+    folder.good(&["bench", "--on", "card-gen5-x16", "--question", "mmio_read_latency", "--record", "record.json"]);
+    let options = options_with_files(&folder);
+    for wanted in [("bench", "--record"), ("sweep", "--heat-map"), ("fit", "--write"), ("fleet", "--records")] {
+        assert!(options.iter().any(|(command, option)| (command.as_str(), option.as_str()) == wanted), "{options:?}");
+    }
+    for (command, option) in options {
+        let more = COMPLETE.iter().find(|(name, _)| *name == command).map_or(&[][..], |(_, more)| *more);
+        let row = [&[command.as_str()], more, &[option.as_str(), NAME]].concat();
+        let outcome = folder.run(&named(&row, b"odd\xff"));
+        let is_refused = matches!(outcome.code, Some(1 | 2 | 77)) && is_one_message(&outcome);
+        let works = outcome.code == Some(0) && !outcome.err.contains("panicked");
+        assert!(is_refused || works, "{row:?}: {outcome:?}");
+    }
+}
