@@ -5,6 +5,7 @@ use crate::sharing::{Guests, Lent};
 use lanemark_checks::{lanemark, root};
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::FileExt as _;
 
 /// Devices of the guest for DMA:
 ///
@@ -317,4 +318,25 @@ pub fn loads_and_stores_go_through_vfio_to_a_bound_card() {
     let found = record(&mut guest, &format!("--on {EDU} --device edu --question mmio_read_latency"));
     assert_eq!(found["targets"][0]["card"]["ranges"][0]["kind"], "registers");
     assert!(!found["answers"].as_array().unwrap().is_empty(), "{}", found["skipped"]);
+}
+
+pub fn calls_of_vfio_read_and_write_bytes_of_a_card() {
+    let mut guest = shared();
+    let found = record(&mut guest, "--on 0000:02:00.0 --bar 2:0..1MiB --question driver_call_overhead --budget 1");
+    let (answers, found_skipped) = (found["answers"].as_array().unwrap(), &found["skipped"]);
+    let ways = |path: &str, verb: &str| {
+        let is_one = |method: &Value| method["path"] == path && method["verb"] == verb;
+        answers.iter().filter(|answer| is_one(&answer["method"])).count()
+    };
+    let found = [ways("driver", "load"), ways("driver_poll", "load"), ways("mmap", "load")];
+    assert_eq!(found, [2, 1, 1], "{found_skipped}");
+    for answer in answers.iter().filter(|answer| !answer["bytes"].is_null()) {
+        assert_eq!(answer["bytes"]["claimed_bytes"], answer["bytes"]["confirmed_bytes"], "{answer}");
+    }
+    // Writing 1 MiB by calls takes longer than a plan may in an emulator, but it has begun.
+    let outside = fs::read(guest.file("storage")).unwrap();
+    assert!(outside[..64] != [0xa7; 64], "no line was written");
+    // For the other tests. Not created anew, because the emulator has mapped it.
+    let storage = fs::OpenOptions::new().write(true).open(guest.file("storage")).unwrap();
+    storage.write_all_at(&vec![0xa7; outside.len()], 0).unwrap();
 }

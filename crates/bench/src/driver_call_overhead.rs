@@ -60,7 +60,10 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
         return Vec::new();
     };
     let memory_types: Vec<MemoryType> = axes.memory_types.clone().unwrap_or_else(|| {
-        facts.memory_types.iter().copied().filter(|kind| matches!(kind, MemoryType::Wc | MemoryType::Wb)).collect()
+        let copied = |kind: &MemoryType| matches!(kind, MemoryType::Wc | MemoryType::Wb);
+        let usual: Vec<MemoryType> = facts.memory_types.iter().copied().filter(copied).collect();
+        // The driver of VFIO maps a BAR as UC only.
+        if usual.is_empty() { facts.memory_types.clone() } else { usual }
     });
     let mut cases = Vec::new();
     for memory_type in memory_types {

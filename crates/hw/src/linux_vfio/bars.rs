@@ -1,7 +1,8 @@
 //! BARs mapped through the device file of VFIO.
 
 use super::VfioDevice;
-use crate::linux_sysfs::{BarFile, BarFiles, CardError, Device, Place};
+use crate::linux_sysfs::{BarFile, BarFiles, CardError, Device, Place, System};
+use lanemark_machine::Width;
 use lanemark_units::MemoryType;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +16,20 @@ pub(super) struct DeviceBars(pub(super) Arc<VfioDevice>);
 
 /// The file of a device that is not open, for a dry run.
 #[derive(Debug)]
-pub(crate) struct RehearsedBars(pub(crate) PathBuf);
+pub(crate) struct RehearsedBars {
+    pub(crate) path: PathBuf,
+    pub(crate) width: Width,
+}
+
+/// Width of the loads and stores of `pread` and `pwrite` on a BAR: 8 B since Linux 6.11, and 4 B before. Source: Linux,
+/// `vfio_pci_core_do_io_rw`.
+pub(super) fn call_width(system: &System) -> Width {
+    let release = std::fs::read_to_string(system.path("proc/sys/kernel/osrelease")).unwrap_or_default();
+    let number = |part: &str| part.split(|other: char| !other.is_ascii_digit()).next()?.parse::<u32>().ok();
+    let mut parts = release.trim().splitn(3, '.').map(number);
+    let version = (parts.next().flatten(), parts.next().flatten());
+    if version >= (Some(6), Some(11)) { Width::B8 } else { Width::B4 }
+}
 
 /// The memory type of VFIO, in words.
 const TYPES: &str = "VFIO maps a BAR as UC";
@@ -27,6 +41,10 @@ impl BarFiles for DeviceBars {
 
     fn path(&self, _: &Device, _: u8, memory_type: MemoryType) -> Option<PathBuf> {
         (memory_type == MemoryType::Uc).then(|| self.0.path().clone())
+    }
+
+    fn driver_width(&self) -> Option<Width> {
+        Some(call_width(self.0.system()))
     }
 
     fn open(&self, device: &Device, place: &Place, _: MemoryType, path: &Path) -> Result<BarFile, CardError> {
@@ -52,7 +70,11 @@ impl BarFiles for RehearsedBars {
     }
 
     fn path(&self, _: &Device, _: u8, memory_type: MemoryType) -> Option<PathBuf> {
-        (memory_type == MemoryType::Uc).then(|| self.0.clone())
+        (memory_type == MemoryType::Uc).then(|| self.path.clone())
+    }
+
+    fn driver_width(&self) -> Option<Width> {
+        Some(self.width)
     }
 
     fn exists(&self, _: &Path) -> bool {
@@ -63,5 +85,27 @@ impl BarFiles for RehearsedBars {
     fn open(&self, device: &Device, _: &Place, _: MemoryType, _: &Path) -> Result<BarFile, CardError> {
         let because = "a dry run opens no device".to_owned();
         Err(CardError::Unsupported { device: device.address(), because })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_access_8_bytes_at_a_time_from_linux_6_11_on() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("proc/sys/kernel");
+        std::fs::create_dir_all(&folder).unwrap();
+        let of = |release: &str| {
+            std::fs::write(folder.join("osrelease"), release).unwrap();
+            call_width(&System::at(root.path()))
+        };
+        for old in ["6.10.14-generic\n", "6.1.0-57-cloud-amd64\n", "5.19\n", ""] {
+            assert_eq!(of(old), Width::B4, "{old}");
+        }
+        for new in ["6.11.0\n", "6.12.118+deb13\n", "7.0-rc1\n"] {
+            assert_eq!(of(new), Width::B8, "{new}");
+        }
     }
 }

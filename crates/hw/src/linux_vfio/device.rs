@@ -57,6 +57,11 @@ impl VfioDevice {
         self.function.address()
     }
 
+    /// The system it is in.
+    pub(super) const fn system(&self) -> &System {
+        self.function.system()
+    }
+
     /// Identity at opening.
     #[must_use]
     pub const fn identity(&self) -> &Identity {

@@ -35,7 +35,7 @@ impl PciFunction {
         self.address
     }
 
-    pub(super) const fn system(&self) -> &System {
+    pub(crate) const fn system(&self) -> &System {
         &self.system
     }
 
