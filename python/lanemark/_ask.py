@@ -88,8 +88,10 @@ class Options(_Variants, total=False):
     device: Union[str, "os.PathLike[str]"]
     #: Memory of another card bound to vfio-pci, `FUNCTION:BAR:FROM..TO`, whose bytes are overwritten.
     peer: str
-    #: Interface by which a card bound to vfio-pci is opened: `container` or `iommufd`.
+    #: Interface by which a card bound to vfio-pci is opened: `container`, `iommufd` or, behind no IOMMU, `no-iommu`.
     vfio: str
+    #: Pages of host memory for its DMA: `4KiB`, `2MiB` or `1GiB`.
+    host_pages: str
     #: Place of the I/O submission queue of an NVMe drive bound to vfio-pci: `host` or `cmb`.
     nvme_queues: str
     #: Description of the host memory of its commands: `prp`, `sgl` or `sgl-list`.

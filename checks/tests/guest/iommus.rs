@@ -150,3 +150,88 @@ pub fn without_an_iommu_a_card_is_not_bound_to_vfio() {
         );
     }
 }
+
+/// The bytes of the first answer, of which all must be confirmed.
+fn confirmed_bytes(record: &Value) -> u64 {
+    let bytes = &record["answers"][0]["bytes"];
+    assert_eq!(bytes["claimed_bytes"], bytes["confirmed_bytes"], "{}", record["skipped"]);
+    bytes["confirmed_bytes"].as_u64().unwrap_or_default()
+}
+
+pub fn pages_of_1_gib_and_of_4_kib_are_mapped_if_they_are_named() {
+    let devices: Vec<&str> =
+        DEVICES.into_iter().chain(["-device intel-iommu,intremap=on,caching-mode=on", "-m 6G"]).collect();
+    let hardware = Hardware { packages: usual_kernel(), devices: &devices, kernel: "" };
+    let mut guest = Guest::boot(&hardware, &[lanemark()], |folder| {
+        fs::write(folder.join("medium"), vec![0xa7; 1 << 20]).unwrap();
+    });
+    let (asked, short) = ("--question dma_write_bandwidth --sizes 4KiB", "--question dma_write_bandwidth --sizes 64");
+    guest.expect("echo 1 >/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages");
+    let large = record(&mut guest, &format!("--on {DRIVE} {asked} --host-pages 1GiB"));
+    assert!(confirmed_bytes(&large) > 0);
+    // Its engine has no address of more than 28 bits.
+    let narrow =
+        guest.run(&format!("lanemark bench --on {EDU} --bind vfio-pci --device edu {short} --host-pages 1GiB"));
+    assert!(narrow.status != 0 && narrow.stderr.contains("mapping"), "{narrow:?}");
+    // None of this size is reserved.
+    let refused =
+        guest.run(&format!("lanemark bench --on {EDU} --bind vfio-pci --device edu {short} --host-pages 2MiB"));
+    let words = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+    assert!(refused.status == 77 && refused.stderr.contains(words), "{refused:?}");
+    guest.expect("echo 40 >/proc/sys/vm/nr_hugepages");
+    let reach = "--question iotlb_reach --window 8MiB";
+    for (size, bytes) in [("4KiB", 4 << 10), ("2MiB", 2 << 20)] {
+        let record = record(&mut guest, &format!("--on {EDU} --device edu {reach} --host-pages {size}"));
+        assert_eq!(record["answers"][0]["method"]["reach"]["stride_bytes"], bytes, "{size}: {}", record["skipped"]);
+        assert!(confirmed_bytes(&record) > 0, "{size}");
+    }
+}
+
+pub fn without_an_iommu_a_card_is_used_only_if_both_kernel_and_user_permit_it() {
+    const PERMITS: &str = "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode";
+    let hardware = Hardware { packages: usual_kernel(), devices: &DEVICES, kernel: "hugepages=40" };
+    let mut guest = Guest::boot(&hardware, &[lanemark()], |folder| {
+        fs::write(folder.join("medium"), vec![0xa7; 1 << 20]).unwrap();
+    });
+    let bench = |more: &str| format!("lanemark bench --budget 1 --bind vfio-pci {more}");
+    let of_drive = format!("--on {DRIVE} --question dma_write_bandwidth,dma_map_cost --sizes 4KiB");
+    let refused = |guest: &mut Guest, status: i32, more: &str, words: &[&str]| {
+        let said = guest.run(&bench(&format!("{of_drive} {more}")));
+        assert_eq!(said.status, status, "{said:?}");
+        words.iter().for_each(|words| assert!(said.stderr.contains(words), "{words}: {said:?}"));
+    };
+    refused(&mut guest, 2, "--vfio no-iommu", &["is behind no IOMMU", PERMITS]);
+    guest.expect(&format!("echo 1 >{PERMITS}"));
+    refused(&mut guest, 2, "", &["its DMA reaches all memory", "--vfio no-iommu"]);
+    refused(&mut guest, 77, "--vfio no-iommu --host-pages 4KiB", &["the kernel may move them"]);
+
+    let drive = record(&mut guest, &format!("{of_drive} --vfio no-iommu"));
+    assert!(confirmed_bytes(&drive) > 0);
+    assert!(
+        drive["targets"][0]["summary"].as_str().unwrap().contains("VFIO without an IOMMU"),
+        "{}",
+        drive["targets"][0]
+    );
+    let warnings = drive["warnings"].to_string();
+    assert!(warnings.contains("nothing kept its DMA from other memory"), "{warnings}");
+    let skipped = drive["skipped"].to_string();
+    assert!(skipped.contains("dma_map_cost"), "{skipped}");
+
+    let engine = format!("--on {EDU} --device edu --vfio no-iommu");
+    let questions = "--question dma_read_latency,dma_write_bandwidth,interrupt_latency --sizes 64";
+    let said = guest.run(&bench(&format!("{engine} {questions} --record it.json")));
+    // The engine reaches 256 MiB: whether the huge pages are below is the kernel's choice.
+    let reaches = said.status == 0;
+    assert!(reaches || said.stderr.contains("cannot reach with 28 bits"), "{said:?}");
+    if reaches {
+        let engine: Value = serde_json::from_str(&guest.expect("cat it.json")).unwrap();
+        assert!(confirmed_bytes(&engine) > 0);
+    }
+    let dry = guest.expect(&bench(&format!("{engine} {questions} --dry-run")));
+    assert!(
+        dry.contains("no IOMMU: the card is given physical addresses") && dry.contains("/dev/vfio/noiommu-"),
+        "{dry}"
+    );
+    guest.expect("echo 0 >/proc/sys/vm/nr_hugepages");
+    refused(&mut guest, 77, "--vfio no-iommu", &["hugepages-2048kB/nr_hugepages"]);
+}

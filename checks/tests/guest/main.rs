@@ -87,6 +87,7 @@ fn main() -> ExitCode {
         dma::the_driver_is_restored_after_a_signal_and_listed_after_a_kill,
         dma::removing_a_card_behind_vfio_ends_its_run,
         dma::loads_and_stores_go_through_vfio_to_a_bound_card,
+        dma::calls_of_vfio_read_and_write_bytes_of_a_card,
         doctor::the_tree_shows_the_slow_switch_and_nothing_is_changed,
         doctor::the_json_document_matches_the_kernels_bars_drivers_and_groups,
         doctor::without_root_it_reports_unseen_facts,
@@ -118,6 +119,7 @@ fn main() -> ExitCode {
         iommus::a_virtual_iommu_answers_the_questions_of_a_real_one,
         iommus::vt_d_without_caching_mode_answers_the_same_questions,
         iommus::without_an_iommu_a_card_is_not_bound_to_vfio,
+        iommus::pages_of_1_gib_and_of_4_kib_are_mapped_if_they_are_named,
         iommus::vfio_without_interrupt_remapping_is_refused_with_the_setting_that_permits_it,
         iommus::dma_blocked_by_a_virtual_iommu_is_an_error_with_the_report_of_the_kernel,
         iommus::a_read_to_memory_that_was_just_unmapped_is_blocked_by_a_virtual_iommu,
@@ -248,6 +250,7 @@ fn of_both(kernel: &Available) -> Vec<Trial> {
         kernel;
         iommufd::iommufd_is_preferred_and_a_container_is_used_if_it_is_named,
         iommufd::a_device_that_is_open_by_one_interface_is_refused_by_the_other,
+        iommus::without_an_iommu_a_card_is_used_only_if_both_kernel_and_user_permit_it,
         peers::a_card_writes_and_reads_the_memory_of_another_one_and_nothing_beside_it,
         peers::cards_below_a_switch_and_functions_of_one_group_move_data_between_them,
         peers::a_controller_memory_buffer_is_memory_of_another_card,

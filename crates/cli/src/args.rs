@@ -7,6 +7,7 @@ use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
 use lanemark_bench::Cores;
 use lanemark_config_space::ConfigWrite;
 use lanemark_fit::Tool;
+use lanemark_hw::HostPageSize;
 use lanemark_hw::linux_sysfs::{Address as FunctionAddress, Range};
 use lanemark_hw::linux_vfio::{PeerRange, VfioInterface};
 use lanemark_hw::linux_xdma::CardMemory;
@@ -484,10 +485,15 @@ pub struct CardArgs {
     /// FUNCTION:BAR:FROM..TO in whole pages, as 0000:04:00.0:2:0..64KiB; append :storage for a BAR that is not prefetchable
     #[arg(long, value_name = "MEMORY", requires = "device")]
     pub peer: Option<PeerRange>,
-    /// Interface by which a card bound to vfio-pci is opened: container (groups) or iommufd (Linux 6.6 or newer) [default: iommufd if
-    /// the kernel has it for the card and there is no --peer, else container]
+    /// Interface by which a card bound to vfio-pci is opened: container (groups), iommufd (Linux 6.6 or newer), or no-iommu for a card
+    /// behind no IOMMU, whose DMA can then reach all memory of this machine [default: iommufd if the kernel has it for the card and
+    /// there is no --peer, else container]
     #[arg(long, value_name = "INTERFACE")]
     pub vfio: Option<VfioInterface>,
+    /// Pages of host memory for DMA by a card bound to vfio-pci: 4KiB, or 2MiB or 1GiB if the system has reserved enough of them
+    /// [default: 2MiB if it has, else 4KiB]
+    #[arg(long, value_name = "SIZE")]
+    pub host_pages: Option<HostPageSize>,
     /// Place of the I/O submission queue of an NVMe drive bound to vfio-pci: host (host memory, from which the drive fetches
     /// commands) or cmb (its controller memory buffer, whose first 8 KiB may be overwritten) [default: host]
     #[arg(long, value_name = "PLACE")]
@@ -534,6 +540,7 @@ impl CardArgs {
             device,
             peer,
             vfio,
+            host_pages,
             nvme_queues,
             nvme_data,
             nvme_completions,
@@ -548,6 +555,7 @@ impl CardArgs {
         let names_nothing = bars.is_empty() && card_memory.is_none() && device.is_none() && peer.is_none();
         let names_nothing = names_nothing && nvme_queues.is_none() && nvme_data.is_none() && nvme_completions.is_none();
         let names_nothing = names_nothing && destructive.is_none() && bind.is_none() && vfio.is_none();
+        let names_nothing = names_nothing && host_pages.is_none();
         names_nothing && !dry_run && !i_own_this_device && !enable && !emulated && system_root.is_none()
     }
 }

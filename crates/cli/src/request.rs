@@ -99,6 +99,7 @@ fn setup(args: &BenchArgs, with: Pairs) -> Result<Setup, RunError> {
             card_memory: card.card_memory,
             peer: card.peer,
             vfio: card.vfio,
+            host_pages: card.host_pages,
             device: card.device.as_deref().map(device_file).transpose()?,
             drive: DriveOptions {
                 queues: card.nvme_queues,

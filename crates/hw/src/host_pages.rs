@@ -2,13 +2,15 @@
 
 #![allow(unsafe_code)]
 
+use crate::host_page_size::HostPageSize;
 use crate::linux_sysfs::access;
 use crate::x86::pattern;
 use lanemark_machine::{Plan, Transfer};
-use lanemark_units::HostVirt;
+use lanemark_units::{HostVirt, format_size};
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mremap_fixed, munmap};
 use std::collections::BTreeSet;
+use std::io;
 use std::ptr::{self, NonNull};
 
 /// Bytes of a page, and of a huge page.
@@ -30,16 +32,112 @@ unsafe impl Send for HostPages {}
 impl HostPages {
     /// Allocates `len` bytes, in pages of 2 MiB if the system has reserved enough of them (`vm.nr_hugepages`).
     pub(crate) fn new(len: u64) -> Result<HostPages, Errno> {
-        HostPages::of(len.next_multiple_of(HUGE), MapFlags::HUGETLB | MapFlags::HUGE_2MB, HUGE)
-            .or_else(|_| HostPages::of(len.next_multiple_of(PAGE), MapFlags::empty(), PAGE))
+        HostPages::of(len, HostPageSize::Mib2).or_else(|_| HostPages::of(len, HostPageSize::Kib4))
     }
 
-    fn of(len: u64, more: MapFlags, page_bytes: u64) -> Result<HostPages, Errno> {
-        let flags = MapFlags::PRIVATE | MapFlags::POPULATE | more;
-        let len = len as usize;
+    /// As [`new`](HostPages::new), in pages of `size` alone, if one is given.
+    ///
+    /// # Errors
+    /// Too few pages are reserved, with the command that reserves them.
+    pub(crate) fn sized(len: u64, size: Option<HostPageSize>) -> io::Result<HostPages> {
+        let Some(size) = size else { return Ok(HostPages::new(len)?) };
+        HostPages::of(len, size).map_err(|error| {
+            let count = len.div_ceil(size.bytes());
+            let remedy = if size == HostPageSize::Kib4 { String::new() } else { format!("; {}", size.remedy(count)) };
+            io::Error::other(format!("{error}: {} in {count} pages of {size}{remedy}", format_size(len)))
+        })
+    }
+
+    fn of(len: u64, size: HostPageSize) -> Result<HostPages, Errno> {
+        let len = usize::try_from(len.next_multiple_of(size.bytes())).map_err(|_| Errno::NOMEM)?;
+        let more = match size {
+            HostPageSize::Kib4 => MapFlags::empty(),
+            HostPageSize::Mib2 => MapFlags::HUGETLB | MapFlags::HUGE_2MB | MapFlags::POPULATE,
+            HostPageSize::Gib1 => MapFlags::HUGETLB | MapFlags::HUGE_1GB | MapFlags::POPULATE,
+        };
+        let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: the kernel chooses the address, so no existing mapping is replaced.
-        let start = unsafe { mmap_anonymous(ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, flags) }?;
-        Ok(HostPages { start: NonNull::new(start.cast()).ok_or(Errno::NOMEM)?, len, page_bytes })
+        let start = unsafe { mmap_anonymous(ptr::null_mut(), len, access, MapFlags::PRIVATE | more) }?;
+        let start = NonNull::new(start.cast::<u8>()).ok_or(Errno::NOMEM)?;
+        let pages = HostPages { start, len, page_bytes: size.bytes() };
+        if size == HostPageSize::Kib4 {
+            // Before the first access: a kernel may join pages, which then have one entry of the IOMMU.
+            // SAFETY: advice on our own mapping changes no contents.
+            match unsafe { madvise(start.as_ptr().cast(), len, Advice::LinuxNoHugepage) } {
+                // A kernel without joined pages does not know the advice.
+                Ok(()) | Err(Errno::INVAL) => {}
+                Err(error) => return Err(error),
+            }
+            for at in (0..pages.len()).step_by(PAGE as usize) {
+                pages.store_word(at, 0);
+            }
+        }
+        Ok(pages)
+    }
+
+    /// Pages of 2 MiB or 1 GiB with one range of physical addresses, as long as they are to be had, up to `len`; and the first
+    /// address. Memory whose pages are apart is not given.
+    ///
+    /// `physical` is the address of a page of this process.
+    ///
+    /// # Errors
+    /// No such page is reserved; of `physical`.
+    pub(crate) fn contiguous(
+        len: u64,
+        size: HostPageSize,
+        physical: impl Fn(HostVirt) -> io::Result<u64>,
+    ) -> io::Result<(HostPages, u64)> {
+        let most = len.div_ceil(size.bytes()).max(1);
+        let halved = |count: &u64| Some(count / 2).filter(|half| *half > 0);
+        let tried = std::iter::successors(Some(most), halved);
+        let mut got = tried.map(|count| HostPages::sized(count * size.bytes(), Some(size)));
+        let first = got.next().unwrap_or_else(|| Err(Errno::NOMEM.into()));
+        let pages = first.or_else(|error| got.find_map(Result::ok).ok_or(error))?;
+        let at = |nth: u64| HostVirt(pages.address().0 + nth * size.bytes());
+        let count = pages.len() / size.bytes();
+        let mut by_address = (0..count).map(|nth| Ok((physical(at(nth))?, nth))).collect::<io::Result<Vec<_>>>()?;
+        by_address.sort_unstable();
+        let run = longest_run(&by_address, size.bytes());
+        let first = run.first().map_or(0, |page| page.0);
+        pages.reordered(&run.iter().map(|page| page.1).collect::<Vec<_>>()).map(|pages| (pages, first))
+    }
+
+    /// The pages with these numbers alone, in this order.
+    fn reordered(self, numbers: &[u64]) -> io::Result<HostPages> {
+        let (page, len) = (self.page_bytes as usize, numbers.len() * self.page_bytes as usize);
+        // Room for a start at a multiple of the page size.
+        // SAFETY: the kernel chooses the address, so no existing mapping is replaced.
+        let room = unsafe { mmap_anonymous(ptr::null_mut(), len + page, ProtFlags::empty(), MapFlags::PRIVATE) }?;
+        let (before, end) = (room.addr(), room.addr() + len + page);
+        let start = before.next_multiple_of(page);
+        let place = |at: usize| room.wrapping_byte_add(at - before);
+        let of = |number: usize| self.start.as_ptr().wrapping_add(number * page).cast();
+        let mut is_moved = BTreeSet::new();
+        let moved = numbers.iter().enumerate().try_for_each(|(place_number, number)| {
+            let (number, to) = (*number as usize, place(start + place_number * page));
+            // SAFETY: the page is ours, and so is the room, in which nothing is yet.
+            unsafe { mremap_fixed(of(number), page, page, MremapFlags::MAYMOVE, to) }?;
+            is_moved.insert(number);
+            Ok::<(), Errno>(())
+        });
+        let ends = [(place(before), start - before), (place(start + len), end - start - len)];
+        let rest = (0..self.len / page).filter(|number| !is_moved.contains(number)).map(|number| (of(number), page));
+        for (at, len) in ends.into_iter().chain(rest).filter(|(_, len)| *len > 0) {
+            // SAFETY: it is ours: an end of the room, or a page that was not moved. Where a page was, another thread may have
+            // mapped something meanwhile.
+            let unmapped = unsafe { munmap(at, len) };
+            debug_assert!(unmapped.is_ok(), "munmap of our own mapping: {unmapped:?}");
+        }
+        std::mem::forget(self);
+        let start = NonNull::new(place(start).cast::<u8>()).ok_or(Errno::NOMEM)?;
+        // On an error, dropping it unmaps the pages that were moved, and the rest of the room.
+        let pages = HostPages { start, len, page_bytes: page as u64 };
+        moved.map_err(|error| {
+            io::Error::other(format!(
+                "{error}: moving huge pages next to each other, as Linux 5.16 and newer can; with older ones, use: --host-pages 1GiB"
+            ))
+        })?;
+        Ok(pages)
     }
 
     /// Page size.
@@ -102,6 +200,12 @@ impl Drop for HostPages {
         let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.len) };
         debug_assert!(unmapped.is_ok(), "munmap of our own mapping: {unmapped:?}");
     }
+}
+
+/// The longest run of pages that follow each other, of pages by ascending address.
+fn longest_run(by_address: &[(u64, u64)], page_bytes: u64) -> &[(u64, u64)] {
+    let runs = by_address.chunk_by(|one, next| one.0 + page_bytes == next.0);
+    runs.max_by_key(|run| run.len()).unwrap_or(&[])
 }
 
 /// Bytes that are filled or compared at once.
@@ -181,6 +285,37 @@ mod tests {
         pages.write(8191, &[!byte[0]]);
         assert_eq!(changed(&pages, 100, 9000, 6), Some(8191));
         assert_eq!((changed(&pages, 100, 8191, 6), changed(&pages, 8192, 9000, 6)), (None, None));
+    }
+
+    #[test]
+    fn the_longest_run_is_of_pages_whose_addresses_follow_each_other() {
+        let pages = [(10, 0), (30, 4), (31, 2), (32, 3), (40, 1), (41, 5)];
+        assert_eq!(longest_run(&pages, 1), &pages[1..4]);
+        assert_eq!(longest_run(&pages, 10), &pages[5..], "none follows another");
+        assert_eq!(longest_run(&[], 1), &[]);
+    }
+
+    #[test]
+    fn pages_of_a_size_that_is_not_reserved_are_refused_with_the_command_that_reserves_them() {
+        let small = HostPages::sized(5000, Some(HostPageSize::Kib4)).unwrap();
+        assert_eq!((small.page_bytes(), small.len()), (PAGE, 2 * PAGE));
+        // No machine has so many.
+        let said = HostPages::sized(1 << 46, Some(HostPageSize::Gib1)).unwrap_err().to_string();
+        for words in ["65536 pages of 1GiB", "echo 65536 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"] {
+            assert!(said.contains(words), "{said}");
+        }
+    }
+
+    #[test]
+    fn pages_are_moved_to_another_order_with_their_contents() {
+        let mut pages = HostPages::of(4 * PAGE, HostPageSize::Kib4).unwrap();
+        for nth in 0..4_u8 {
+            pages.write(u64::from(nth) * PAGE, &[nth; 64]);
+        }
+        let moved = pages.reordered(&[2, 0, 3]).unwrap();
+        assert_eq!((moved.len(), moved.address().0 % PAGE), (3 * PAGE, 0));
+        let bytes = [0, 1, 2].map(|nth| moved.load_word(nth * PAGE).to_le_bytes()[0]);
+        assert_eq!(bytes, [2, 0, 3]);
     }
 
     #[test]

@@ -31,6 +31,7 @@
 //! | `runtime_common/` | what CUDA, OpenCL and SYCL share: supported plans, kernel arguments, verification of results |
 //! | `nvme/` | registers, queues and commands of NVMe drives, and runs of their reads, for `linux_vfio` and `linux_nvme` |
 //! | `drive_options.rs` | options of an NVMe drive behind VFIO |
+//! | `host_page_size.rs` | size of the pages of host memory for DMA |
 //! | `host_pages.rs` | memory of this process that devices write |
 //! | `kernel_source.rs` | the source of every kernel |
 //! | `lines.rs` | what a dry run has recorded |
@@ -45,6 +46,7 @@ mod drive_options;
 pub mod dut_library;
 mod ending;
 pub mod host_memory;
+mod host_page_size;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod host_pages;
 mod interpreter;
@@ -79,6 +81,7 @@ pub use drive_options::{
 };
 pub use ending::end_at_once;
 pub use host_memory::HostMemory;
+pub use host_page_size::HostPageSize;
 pub use interpreter::interpreter;
 pub use kernel_source::every_kernel;
 pub use lines::Lines;

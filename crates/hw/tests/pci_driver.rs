@@ -154,6 +154,14 @@ fn vfio_needs_an_iommu_and_names_other_drivers_of_its_group() {
     fs::remove_file(slot.device(CARD).join("iommu_group")).unwrap();
     let refusal = slot.refusal();
     assert!(refusal.contains("behind no IOMMU") && refusal.contains("intel_iommu=on"), "{refusal}");
+    // Unless the user has told the kernel to permit it.
+    let parameter = slot.at("sys/module/vfio/parameters/enable_unsafe_noiommu_mode");
+    fs::create_dir_all(parameter.parent().unwrap()).unwrap();
+    fs::write(&parameter, "N\n").unwrap();
+    assert_eq!(slot.refusal(), refusal);
+    fs::write(&parameter, "Y\n").unwrap();
+    let notes = slot.binding().unwrap().notes().to_vec();
+    assert!(notes.len() == 1 && notes[0].contains("can reach all memory"), "{notes:?}");
 }
 
 #[test]

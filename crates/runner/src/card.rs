@@ -10,7 +10,7 @@ use lanemark_hw::linux_nvme::{DriveNode, NvmeMachine};
 use lanemark_hw::linux_sysfs::{
     Address, Attachment, CardError, CardMachine, Consent, Device, Link, Mapping, Place, State, System,
 };
-use lanemark_hw::linux_vfio::{DRIVER, PeerRange, VfioMachine, VfioOptions};
+use lanemark_hw::linux_vfio::{DRIVER, PeerRange, VfioInterface, VfioMachine, VfioOptions};
 use lanemark_hw::linux_xdma::{XdmaCard, XdmaMachine};
 use lanemark_machine::{Facts, Machine};
 use lanemark_method::Peer;
@@ -57,7 +57,8 @@ pub(crate) fn open(address: Address, access: &CardAccess, cancel: &Cancel) -> Re
         let flag = cancel.flag();
         let (peer, is_emulated) = (access.peer, emulated.is_some());
         let (interface, drive, interrupted) = (access.vfio, access.drive, Some(&*flag));
-        let options = VfioOptions { ranges: &ranges, file, peer, interface, drive, is_emulated, interrupted };
+        let pages = access.host_pages;
+        let options = VfioOptions { ranges: &ranges, file, peer, interface, pages, drive, is_emulated, interrupted };
         let machine = VfioMachine::open(&system, address, &options)?.interrupted_by(cancel.flag());
         let attachment = machine.attachment().cloned().unwrap_or(attachment);
         let mappings = machine.mappings().to_vec();
@@ -86,7 +87,13 @@ pub(crate) fn open(address: Address, access: &CardAccess, cancel: &Cancel) -> Re
                 named.namespace
             )
         });
-        let notes = notes.into_iter().chain(reads).chain(writes).collect();
+        let untranslated = (interface == Some(VfioInterface::NoIommu)).then(|| {
+            format!(
+                "{address}: opened without an IOMMU: nothing kept its DMA from other memory of this machine, and its times include no \
+                 translation"
+            )
+        });
+        let notes = untranslated.into_iter().chain(notes).chain(reads).chain(writes).collect();
         let card = Card { attachment, mappings, emulated, before, peer, mps: payload(address) };
         return Ok(OpenCard { machine: Box::new(machine), card, notes });
     }
@@ -166,7 +173,7 @@ pub(crate) fn behind_vfio(address: Address, access: &CardAccess) -> Result<Optio
     if attachment.is_none() && access.device.is_some() {
         return Err(RunError::DeviceNotBehindVfio(address.to_string()));
     }
-    let given = access.drive.given().or(access.vfio.map(|_| "vfio"));
+    let given = access.drive.given().or(access.vfio.map(|_| "vfio")).or(access.host_pages.map(|_| "host_pages"));
     if let Some(field) = given.filter(|_| attachment.is_none()) {
         return Err(RunError::NotBehindVfio { field, device: address.to_string() });
     }

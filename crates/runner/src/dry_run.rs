@@ -179,6 +179,7 @@ fn dry_run_through_vfio(request: &Request, address: Address) -> Result<DryRun, R
         file: access.device.as_ref(),
         peer: access.peer,
         interface: access.vfio,
+        pages: access.host_pages,
         drive: access.drive,
         is_emulated,
         interrupted: None,

@@ -4,11 +4,11 @@ use crate::changes::Changes;
 use crate::error::RunError;
 use crate::target::Target;
 use lanemark_devices::{DeviceFile, Harmless};
-use lanemark_hw::DriveOptions;
 use lanemark_hw::dut_library::Hang;
 use lanemark_hw::linux_sysfs::{Consent, Kind, Range, System};
 use lanemark_hw::linux_vfio::{PeerRange, VfioInterface};
 use lanemark_hw::linux_xdma::CardMemory;
+use lanemark_hw::{DriveOptions, HostPageSize};
 use std::path::PathBuf;
 
 /// Options for opening targets.
@@ -53,6 +53,8 @@ pub struct CardAccess {
     pub device: Option<DeviceFile>,
     /// Interface of the kernel by which a card behind VFIO is opened; `None` for the best one.
     pub vfio: Option<VfioInterface>,
+    /// Size of the pages of host memory for DMA by a card behind VFIO; `None` for 2 MiB if enough are reserved, else 4 KiB.
+    pub host_pages: Option<HostPageSize>,
     /// Options of an NVMe drive behind VFIO.
     pub drive: DriveOptions,
     /// Driver to which the card is bound before it is opened, `vfio-pci` or `lanemark`; for a dry run, which binds nothing.
@@ -79,6 +81,7 @@ impl CardAccess {
             (self.device.is_some() && !has_compiled, "device"),
             (self.peer.is_some(), "peer"),
             (self.vfio.is_some(), "vfio"),
+            (self.host_pages.is_some(), "host_pages"),
             (self.consent.owns_device, "i_own_this_device"),
             (self.consent.enable, "enable"),
             (self.emulated && !has_other, "emulated"),

@@ -1,11 +1,11 @@
-//! A container of VFIO: a type 1 IOMMU, in which the devices of IOMMU groups are.
+//! A container of VFIO: a type 1 IOMMU, or none, in which the devices of IOMMU groups are.
 
 #![allow(unsafe_code)]
 
 use super::capability::{chain, long, word};
 use super::device::open_file;
 use super::properties::{IommuProperties, IovaSpan};
-use super::{VfioDevice, VfioError, ioctl};
+use super::{VfioDevice, VfioError, VfioInterface, ioctl};
 use crate::linux_sysfs::System;
 use crate::pci_driver::PciFunction;
 use lanemark_units::Iova;
@@ -16,7 +16,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use vfio_bindings::bindings::vfio::{
     VFIO_API_VERSION, VFIO_GROUP_FLAGS_VIABLE, VFIO_IOMMU_INFO_CAPS, VFIO_IOMMU_INFO_PGSIZES,
-    VFIO_IOMMU_TYPE1_INFO_CAP_IOVA_RANGE, VFIO_IOMMU_TYPE1_INFO_DMA_AVAIL, VFIO_TYPE1v2_IOMMU,
+    VFIO_IOMMU_TYPE1_INFO_CAP_IOVA_RANGE, VFIO_IOMMU_TYPE1_INFO_DMA_AVAIL, VFIO_NOIOMMU_IOMMU, VFIO_TYPE1v2_IOMMU,
 };
 
 /// The file of containers below `/dev/vfio`.
@@ -39,11 +39,17 @@ pub(super) struct Group {
 
 impl Group {
     /// Opens the group of a function, all of whose devices must be bound to `vfio-pci` or have no driver.
-    fn open(system: &System, function: &PciFunction) -> Result<Group, VfioError> {
+    fn open(system: &System, function: &PciFunction, by: VfioInterface) -> Result<Group, VfioError> {
         let device = function.address();
-        let (name, path) = Group::of(system, function)?;
+        let (name, path) = Group::of(system, function, by)?;
         let os = |doing, source| VfioError::Os { device, doing, path: path.clone(), source };
-        let file = open_file(device, path.clone(), |path| VfioError::NotBound { device, path })?;
+        let other = Group::of(system, function, VfioInterface::NoIommu)?.1;
+        let missing = |path| match by {
+            VfioInterface::NoIommu => VfioError::NotUntranslated { device, path },
+            _ if other.exists() => VfioError::Untranslated { device },
+            _ => VfioError::NotBound { device, path },
+        };
+        let file = open_file(device, path.clone(), missing)?;
         let flags = ioctl::group_flags(file.as_fd()).map_err(|error| os("reading the state of", error))?;
         if flags & VFIO_GROUP_FLAGS_VIABLE == 0 {
             return Err(VfioError::NotViable { device, group: name, path: system.device(device).join("iommu_group") });
@@ -52,13 +58,22 @@ impl Group {
     }
 
     /// Number and path of the group of a function.
-    pub(super) fn of(system: &System, function: &PciFunction) -> Result<(String, PathBuf), VfioError> {
+    pub(super) fn of(
+        system: &System,
+        function: &PciFunction,
+        by: VfioInterface,
+    ) -> Result<(String, PathBuf), VfioError> {
         let device = function.address();
         let group = function.iommu_group().ok().flatten();
         let missing = || VfioError::NotBound { device, path: system.device(device).join("iommu_group") };
         let group = group.ok_or_else(missing)?;
-        let path = system.path("dev/vfio").join(&group);
+        let path = system.path("dev/vfio").join(Group::file_name(&group, by));
         Ok((group, path))
+    }
+
+    /// Name of the file of a group.
+    pub(super) fn file_name(group: &str, by: VfioInterface) -> String {
+        if by.is_translated() { group.to_owned() } else { format!("noiommu-{group}") }
     }
 
     /// Opens a device of the group, which must be in a container. The kernel resets the device if it can.
@@ -77,9 +92,13 @@ impl Container {
     ///
     /// # Errors
     /// [`VfioError`].
-    pub(super) fn open(system: &System, function: PciFunction) -> Result<(Container, VfioDevice), VfioError> {
+    pub(super) fn open(
+        system: &System,
+        function: PciFunction,
+        by: VfioInterface,
+    ) -> Result<(Container, VfioDevice), VfioError> {
         let device = function.address();
-        Group::of(system, &function)?;
+        Group::of(system, &function, by)?;
         let path = system.path(FILE);
         let file = open_file(device, path.clone(), |path| VfioError::NoVfio { device, path })?;
         let os = |doing, path: &PathBuf, source| VfioError::Os { device, doing, path: path.clone(), source };
@@ -88,17 +107,24 @@ impl Container {
             let what = format!("has version {version}");
             return Err(VfioError::Kernel { device, what, needed: "version 0" });
         }
-        let extension = ioctl::has_extension(file.as_fd(), VFIO_TYPE1v2_IOMMU);
+        let (kind, what, needed) = if by.is_translated() {
+            (VFIO_TYPE1v2_IOMMU, "has no type 1 IOMMU", "the module vfio_iommu_type1")
+        } else {
+            let needed = "echo 1 > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode, and CONFIG_VFIO_NOIOMMU";
+            (VFIO_NOIOMMU_IOMMU, "permits no device without an IOMMU", needed)
+        };
+        let extension = ioctl::has_extension(file.as_fd(), kind);
         if !extension.map_err(|error| os("reading the kinds of IOMMU of", &path, error))? {
-            let what = "has no type 1 IOMMU".to_owned();
-            return Err(VfioError::Kernel { device, what, needed: "the module vfio_iommu_type1" });
+            return Err(VfioError::Kernel { device, what: what.to_owned(), needed });
         }
-        let group = Group::open(system, &function)?;
+        let group = Group::open(system, &function, by)?;
         ioctl::set_container(group.file.as_fd(), file.as_fd())
             .map_err(|error| os("adding to a container", &group.path, error))?;
-        ioctl::set_iommu(file.as_fd(), VFIO_TYPE1v2_IOMMU).map_err(|error| match Errno::from_io_error(&error) {
-            Some(Errno::PERM) => VfioError::NoInterruptRemapping { device, module: "vfio_iommu_type1" },
-            _ => os("choosing the type 1 IOMMU of", &path, error),
+        ioctl::set_iommu(file.as_fd(), kind).map_err(|error| match Errno::from_io_error(&error) {
+            Some(Errno::PERM) if by.is_translated() => {
+                VfioError::NoInterruptRemapping { device, module: "vfio_iommu_type1" }
+            }
+            _ => os("choosing the kind of IOMMU of", &path, error),
         })?;
         let opened = group.device(function)?;
         Ok((Container { group, file }, opened))
@@ -113,10 +139,11 @@ impl Container {
         system: &System,
         function: PciFunction,
     ) -> Result<(VfioDevice, Option<Group>), VfioError> {
-        if Group::of(system, &function)?.1 == self.group.path {
+        let by = VfioInterface::Container;
+        if Group::of(system, &function, by)?.1 == self.group.path {
             return Ok((self.group.device(function)?, None));
         }
-        let group = Group::open(system, &function)?;
+        let group = Group::open(system, &function, by)?;
         ioctl::set_container(group.file.as_fd(), self.file.as_fd()).map_err(|source| VfioError::Os {
             device: function.address(),
             doing: "adding to a container",

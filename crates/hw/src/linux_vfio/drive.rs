@@ -3,6 +3,7 @@
 use super::device::BusMaster;
 use super::faults::FaultLog;
 use super::host_window::HostWindow;
+use super::machine::mapped_of;
 use super::registers::Registers;
 use super::transfers::REPORT;
 use super::{AddressSpace, VfioDevice, VfioError, VfioInterrupt};
@@ -180,9 +181,10 @@ impl Drive {
             let because = NvmeError::no_option("the drive has neither MSI-X nor MSI vectors", "--nvme-completions");
             return Err(unsupported(because.to_string()));
         }
-        let mut pages = HostPages::new(mapped + (mapped / 8))
+        let mut pages = address_space
+            .allocate(mapped + mapped / 8)
             .map_err(|error| unsupported(format!("no memory for DMA can be allocated: {error}")))?;
-        let (page_bytes, mapped_bytes) = (pages.page_bytes(), mapped);
+        let (page_bytes, mapped_bytes) = (pages.page_bytes(), mapped.min(mapped_of(pages.len(), mapped / 8)));
         let identified = {
             let own = cmb.as_ref().map(DriveCmb::region);
             let window = HostWindow::map(address_space, &mut pages, QUEUE_BYTES, ADDRESS_BITS, own)
@@ -408,9 +410,7 @@ impl DriveBench<'_> {
         let log = FaultLog::from_now(self.log);
         let mut pages = match self.drive.pages.take().filter(|pages| pages.len() >= layout.len) {
             Some(pages) => pages,
-            None => {
-                HostPages::new(layout.len).map_err(|error| self.os("allocating the memory to map", error.into()))?
-            }
+            None => self.allocated(layout.len)?,
         };
         self.work.fill(&mut pages);
         let device = Arc::clone(self.address_space.device());
@@ -458,7 +458,7 @@ impl DriveBench<'_> {
             let what = format!("{name}: {} B at {from} are no whole reads of {bytes} B at a block", to.len());
             return Err(self.device_error(what));
         }
-        let mut pages = HostPages::new(layout.len).map_err(|error| self.os("allocating memory", error.into()))?;
+        let mut pages = self.allocated(layout.len)?;
         let window = self.mapped(&mut pages, layout)?;
         let master = BusMaster::enable(Arc::clone(self.address_space.device()));
         let _master = master.map_err(|error| self.os("enabling bus mastering", error))?;
@@ -566,6 +566,11 @@ impl DriveBench<'_> {
 
     pub(super) fn device_error(&self, what: String) -> MachineError {
         MachineError::Device { machine: self.work.name.to_owned(), what }
+    }
+
+    /// Memory of at least `len` bytes.
+    pub(super) fn allocated(&self, len: u64) -> Result<HostPages, MachineError> {
+        self.address_space.allocate_whole(len).map_err(|error| self.os("allocating memory for DMA", error))
     }
 
     pub(super) fn os(&self, doing: &'static str, source: std::io::Error) -> MachineError {

@@ -42,6 +42,31 @@ pub enum VfioError {
         /// Device.
         device: Address,
     },
+    /// Memory of another device is mapped by the IOMMU.
+    #[error("{device}: transfers between cards need an IOMMU here: remove --peer or --vfio no-iommu")]
+    NoPeerWithoutIommu {
+        /// Device.
+        device: Address,
+    },
+    /// The device is behind no IOMMU, and the user has not said that it may be used so. Source: Linux, `vfio_noiommu_group_alloc`.
+    #[error(
+        "{device} is behind no IOMMU, so its DMA reaches all memory of this machine: turn the IOMMU on in the firmware setup, or accept that with: --vfio no-iommu"
+    )]
+    Untranslated {
+        /// Device.
+        device: Address,
+    },
+    /// The device is behind an IOMMU, or the kernel does not permit VFIO without one.
+    #[error(
+        "{device}: no {}: --vfio no-iommu is for a device without an IOMMU, bound to vfio-pci after: echo 1 > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode; the kernel needs CONFIG_VFIO_NOIOMMU; with an IOMMU, remove --vfio no-iommu",
+        path.display()
+    )]
+    NotUntranslated {
+        /// Device.
+        device: Address,
+        /// Missing file.
+        path: PathBuf,
+    },
     /// The platform does not remap interrupts, so the kernel does not permit VFIO. Source: Linux,
     /// `vfio_iommu_type1_attach_group` and `iommufd_group_setup_msi`.
     #[error(

@@ -38,14 +38,28 @@ impl HostWindow<'_> {
         address_bits: u32,
         own: Option<Region>,
     ) -> Result<HostWindow<'a>, MapError> {
-        let space = HostWindow::space(address_space, address_bits)?;
+        let len = len.next_multiple_of(pages.page_bytes()).min(pages.len());
+        let space = match address_space.untranslated(pages.address())? {
+            None => HostWindow::space(address_space, address_bits)?,
+            // The one place that there is.
+            Some(Iova(at)) if at + (len - 1) <= u64::MAX >> (64 - address_bits.clamp(12, 64)) => {
+                Space::between(Iova(at), Iova(at + (len - 1)), address_space.properties().granule)?
+            }
+            Some(Iova(at)) => {
+                let last = at + (len - 1);
+                return Err(format!(
+                    "its host memory is at the physical addresses {at:#x} to {last:#x}, which the device cannot reach with \
+                     {address_bits} bits; only an IOMMU can help"
+                )
+                .into());
+            }
+        };
         let space = own.map_or(Ok(space.clone()), |own| space.without(own))?;
         // SAFETY: the pages live longer than this window, which unmaps them, and are accessed by copies only.
         let iommu = unsafe { Iommu::new(Arc::clone(address_space)) };
         let mut domain = Domain::new("dma", FreeList::new(space), iommu, Invalidation::Strict)?;
         let device: Device = domain.attach("the engine")?;
-        let align = if pages.page_bytes() == HUGE { Align::MIB_2 } else { Align::PAGE };
-        let len = len.next_multiple_of(pages.page_bytes()).min(pages.len());
+        let align = Align::of_bytes(pages.page_bytes()).unwrap_or(Align::PAGE);
         let request = MapRequest::new(device, Permission::ReadWrite).hints(Hints::ONE_PIECE).aligned(align);
         let mapping = domain.map(&mut Buffer::new(pages.address(), len), request, Ticks::ZERO)?;
         Ok(HostWindow { pages, domain, device, mapping, peer: None })

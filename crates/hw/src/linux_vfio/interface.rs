@@ -12,11 +12,14 @@ pub enum VfioInterface {
     Container,
     /// The device's own file in an address space of iommufd, since Linux 6.6: `/dev/iommu` and `/dev/vfio/devices/vfioN`.
     Iommufd,
+    /// A container of a device that no IOMMU translates for: `/dev/vfio/vfio` and `/dev/vfio/noiommu-GROUP`. The device has
+    /// access to all memory, so this is never chosen by itself.
+    NoIommu,
 }
 
 impl VfioInterface {
-    /// Both, in the order shown to users.
-    pub const ALL: [VfioInterface; 2] = [VfioInterface::Container, VfioInterface::Iommufd];
+    /// All, in the order shown to users.
+    pub const ALL: [VfioInterface; 3] = [VfioInterface::Container, VfioInterface::Iommufd, VfioInterface::NoIommu];
 
     /// Name in options.
     #[must_use]
@@ -24,7 +27,14 @@ impl VfioInterface {
         match self {
             VfioInterface::Container => "container",
             VfioInterface::Iommufd => "iommufd",
+            VfioInterface::NoIommu => "no-iommu",
         }
+    }
+
+    /// Whether an IOMMU translates the addresses of the device, and blocks those that are not mapped.
+    #[must_use]
+    pub const fn is_translated(self) -> bool {
+        !matches!(self, VfioInterface::NoIommu)
     }
 
     /// In words, for summaries.
@@ -33,6 +43,7 @@ impl VfioInterface {
         match self {
             VfioInterface::Container => "VFIO type 1",
             VfioInterface::Iommufd => "VFIO by iommufd",
+            VfioInterface::NoIommu => "VFIO without an IOMMU",
         }
     }
 
@@ -40,7 +51,8 @@ impl VfioInterface {
     /// device, and a container otherwise. With memory of another device, a container if the kernel has them.
     ///
     /// # Errors
-    /// [`VfioError::NoPeerByIommufd`] if memory of another device is used and a container cannot be.
+    /// [`VfioError::NoPeerByIommufd`] if memory of another device is used and a container cannot be;
+    /// [`VfioError::NoPeerWithoutIommu`].
     pub fn choose(
         system: &System,
         device: Address,
@@ -56,8 +68,10 @@ impl VfioInterface {
             None if has_iommufd() => VfioInterface::Iommufd,
             None => VfioInterface::Container,
         };
-        if has_peer && chosen == VfioInterface::Iommufd {
-            return Err(VfioError::NoPeerByIommufd { device });
+        match chosen {
+            VfioInterface::Iommufd if has_peer => return Err(VfioError::NoPeerByIommufd { device }),
+            VfioInterface::NoIommu if has_peer => return Err(VfioError::NoPeerWithoutIommu { device }),
+            _ => {}
         }
         Ok(chosen)
     }
@@ -116,6 +130,8 @@ mod tests {
         // The user's choice is not replaced by another one.
         assert_eq!(chosen(&both, container, false), container);
         assert_eq!(chosen(&GROUPS, iommufd, false), iommufd);
+        let no_iommu = Some(VfioInterface::NoIommu);
+        assert_eq!((chosen(&GROUPS, no_iommu, false), chosen(&GROUPS, no_iommu, true)), (no_iommu, None));
     }
 
     #[test]
@@ -142,7 +158,7 @@ mod tests {
     fn an_interface_that_the_kernel_lacks_is_an_error_with_its_options() {
         let said = |files: &[&str], by| {
             let (root, system, device) = system(files);
-            let error = AddressSpace::open(&system, device, by).unwrap_err().to_string();
+            let error = AddressSpace::open(&system, device, by, None).unwrap_err().to_string();
             error.replace(root.path().to_str().unwrap(), "")
         };
         for (files, by, words) in [

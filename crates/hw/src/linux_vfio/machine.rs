@@ -114,7 +114,7 @@ impl VfioMachine {
         let attachment = options.attachment(system, device)?;
         options.peer.map(|peer| Peer::check(system, peer)).transpose()?;
         let by = VfioInterface::choose(system, device, options.interface, options.peer.is_some())?;
-        let mut address_space = AddressSpace::open(system, device, by)?;
+        let mut address_space = AddressSpace::open(system, device, by, options.pages)?;
         let peer = options.peer.map(|peer| Peer::open(system, &mut address_space, peer)).transpose()?;
         let address_space = Arc::new(address_space);
         let space = Iommu::space(&address_space, 32).map_err(|error| unsupported(error.to_string()))?;
@@ -129,8 +129,10 @@ impl VfioMachine {
         let (drive, unidentified) = match is_drive.then(open_drive).transpose() {
             Ok(drive) => (drive, None),
             Err(VfioError::Interrupted) => return Err(VfioError::Interrupted),
-            // An option that the drive does not support is an error, and never ignored.
-            Err(error) if options.drive.given().is_some() => return Err(error),
+            // An option that the drive or the system does not support is an error, and never ignored.
+            Err(error) if options.drive.given().is_some() || options.pages.is_some() || !by.is_translated() => {
+                return Err(error);
+            }
             Err(error) => (None, Some(error.to_string())),
         };
         let has_ranges = !attachment.places.is_empty();
@@ -240,6 +242,10 @@ impl VfioMachine {
     /// # Errors
     /// [`MachineError`] of a device without a namespace, of mappings, and of a read before that, to mapped memory.
     pub fn read_unmapped(&mut self) -> Result<UnmappedRead, MachineError> {
+        if !self.address_space.interface().is_translated() {
+            let because = "no IOMMU blocks it";
+            return Err(Refusal::new("a read to memory that is not mapped", because).into_error(&self.facts));
+        }
         self.check_device()?;
         let block = self.drive.as_ref().and_then(Drive::namespace).map_or(512, |namespace| namespace.block_bytes);
         let plan = whole(block, block, 1);
@@ -268,6 +274,12 @@ impl VfioMachine {
     /// The mapping that a plan asks for.
     fn request(&self, plan: &Plan) -> Result<(Request, MapUnmap), MachineError> {
         let ask = Request::of(plan, &self.ability()).map_err(|refusal| refusal.into_error(&self.facts))?;
+        let is_translated = self.address_space.interface().is_translated();
+        if matches!(ask.work, Timed::MapUnmap(_)) && !is_translated {
+            let because = "no IOMMU translates for it, so nothing is mapped".to_owned();
+            let (what, machine) = ("mapping memory".to_owned(), self.facts.name.clone());
+            return Err(Unsupported { what, machine, because }.into());
+        }
         let Timed::MapUnmap(asked) = ask.work else {
             let because = "over VFIO it maps memory for the device; name a --bar for loads and stores to it".to_owned();
             let (what, machine) = ("any other plan".to_owned(), self.facts.name.clone());
@@ -494,16 +506,25 @@ impl DmaEngine {
         let space =
             HostWindow::space(address_space, limits.address_bits).map_err(|error| unsupported(error.to_string()))?;
         // The first allocation decides on the page size.
-        let pages = HostPages::new(MAPPED + limits.most_bytes.next_multiple_of(PAGE as u64) + driver.list_bytes());
+        let more = limits.most_bytes.next_multiple_of(PAGE as u64) + driver.list_bytes();
+        let pages = address_space.allocate(MAPPED + more);
         let pages = pages.map_err(|error| unsupported(format!("no memory for DMA can be allocated: {error}")))?;
         let reachable = space.free_pages().saturating_mul(space.page_bytes()).saturating_sub(driver.list_bytes()) / 2;
-        let (mapped_bytes, page_bytes) = (MAPPED.min(reachable), pages.page_bytes());
+        let (there, page_bytes) = (mapped_of(pages.len(), more), pages.page_bytes());
+        let mapped_bytes = MAPPED.min(reachable).min(there);
         Ok(Some(DmaEngine { driver, kind, pages: Some(pages), mapped_bytes, page_bytes }))
     }
 
     fn facts(&self) -> DmaFacts {
         self.kind.facts(self.mapped_bytes, self.page_bytes)
     }
+}
+
+/// Bytes for transfers in memory of `len` bytes, of which `more` are for other uses: without an IOMMU, it may be short.
+pub(super) const fn mapped_of(len: u64, more: u64) -> u64 {
+    // A transfer has a place of its own beside the window.
+    let half = len / 2;
+    if len.saturating_sub(more) > half { len.saturating_sub(more) } else { half }
 }
 
 /// The refusal of reads by a device without a namespace.
@@ -523,12 +544,16 @@ pub(super) fn with_peer(facts: &mut Facts, peer: PeerRange) {
 
 fn facts(address_space: &AddressSpace, cpu: &Cpu, cpus: usize, is_emulated: bool) -> Facts {
     let facts = facts_without_device(address_space.device().address(), cpu, cpus, is_emulated);
-    Facts { summary: format!("{}; {}", pages(address_space), cpu.brand), ..facts }
+    let tables = if address_space.interface().is_translated() { facts.tables } else { vec![] };
+    Facts { summary: format!("{}; {}", pages(address_space), cpu.brand), tables, ..facts }
 }
 
 /// The interface and the page sizes of the IOMMU, in words.
 fn pages(address_space: &AddressSpace) -> String {
     let (by, properties) = (address_space.interface().in_words(), address_space.properties());
+    if !address_space.interface().is_translated() {
+        return format!("{by}: DMA by physical addresses, which nothing checks");
+    }
     match properties.page_sizes {
         Some(bits) => format!("{by}, pages of {}", page_sizes(bits)),
         None => format!("{by}, mappings in multiples of {}", format_size(properties.granule)),

@@ -2,9 +2,10 @@
 //! this process's memory.
 //!
 //! ```text
-//!  AddressSpace      an I/O address space, and the device in it, by one of two interfaces of the kernel:
+//!  AddressSpace      an I/O address space, and the device in it, by one of three interfaces of the kernel:
 //!    Container       /dev/vfio/vfio + /dev/vfio/GROUP          a container with a type 1 IOMMU
 //!    Iommufd         /dev/iommu + /dev/vfio/devices/vfioN      iommufd, since Linux 6.6
+//!    NoIommu         /dev/vfio/vfio + /dev/vfio/noiommu-GROUP  no IOMMU: physical addresses, nothing is mapped or blocked
 //!  VfioDevice        the device file: configuration space, regions, reset, interrupts, bus mastering
 //!  Iommu             the address space as a backend of `lanemark-dma`: map and unmap are one ioctl each
 //!  VfioMachine       runs plans on it: mappings, loads and stores; DMA with a device file, and of an NVMe drive
@@ -20,6 +21,7 @@
 //! | `interface` | [`VfioInterface`], and its choice |
 //! | `address_space` | [`AddressSpace`]: opening, properties, map and unmap |
 //! | `container`, `iommufd` | the same by each interface |
+//! | `physical` | physical addresses, for devices without an IOMMU |
 //! | `properties` | [`IommuProperties`] |
 //! | `device`, `region`, `interrupt` | [`VfioDevice`], its regions, and an interrupt as an eventfd |
 //! | `ioctl`, `capability` | the ioctls of VFIO, one function each, and the chains in their answers |
@@ -72,6 +74,7 @@ mod job;
 mod machine;
 mod options;
 mod peer;
+mod physical;
 mod properties;
 mod region;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

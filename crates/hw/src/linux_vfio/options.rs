@@ -2,6 +2,7 @@
 
 use super::{DRIVER, PeerRange, VfioError, VfioInterface};
 use crate::drive_options::DriveOptions;
+use crate::host_page_size::HostPageSize;
 use crate::linux_sysfs::{Address, Attachment, Consent, Device, Range, System};
 use crate::pci_driver::PciFunction;
 use lanemark_devices::{DeviceFile, Identifiers};
@@ -21,6 +22,8 @@ pub struct VfioOptions<'a> {
     pub peer: Option<PeerRange>,
     /// Interface of the kernel; `None` for [the best one](VfioInterface::choose).
     pub interface: Option<VfioInterface>,
+    /// Size of the pages of host memory for DMA; `None` for 2 MiB if enough are reserved, else 4 KiB.
+    pub pages: Option<HostPageSize>,
     /// Options of an NVMe drive.
     pub drive: DriveOptions,
     /// Whether timings are not meaningful.

@@ -23,3 +23,10 @@ pub struct IommuProperties {
     /// Number of further mappings, if the kernel reports it; iommufd has no such limit.
     pub mappings_left: Option<u32>,
 }
+
+impl IommuProperties {
+    /// Those of a device whose addresses no IOMMU translates: every page can be used.
+    pub(super) const fn untranslated() -> IommuProperties {
+        IommuProperties { granule: 4096, page_sizes: None, spans: Vec::new(), mappings_left: None }
+    }
+}

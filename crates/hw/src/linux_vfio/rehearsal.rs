@@ -1,6 +1,6 @@
 //! Dry run of plans on a device behind VFIO: what a run would do, without opening the device.
 
-use super::bars::RehearsedBars;
+use super::bars::{RehearsedBars, call_width};
 use super::container;
 use super::dma_plan::{self, DmaPlan, EngineKind};
 use super::drive;
@@ -9,6 +9,7 @@ use super::machine::{MAPPED, facts_without_device, with_peer};
 use super::peer::Peer;
 use super::{PeerRange, VfioError, VfioInterface, VfioOptions};
 use crate::drive_options::DataPointers;
+use crate::host_page_size::HostPageSize;
 use crate::lines::Lines;
 use crate::linux_sysfs::{Address, BarFiles, Notes, Rehearsal, System};
 use crate::nvme::{DriveLimits, DrivePlan, commands_of};
@@ -72,9 +73,12 @@ impl VfioRehearsal {
         let by = VfioInterface::choose(system, device, options.interface, options.peer.is_some())?;
         let [spaces, path] = files_of(by, system, &function);
         let mut facts = facts_without_device(device, &Cpu::detected(), cpus.len(), options.is_emulated);
+        if !by.is_translated() {
+            facts.tables.clear();
+        }
         let engine = options.file.and_then(EngineKind::of);
         let has_ranges = !attachment.places.is_empty();
-        let files: Arc<dyn BarFiles> = Arc::new(RehearsedBars(path.clone()));
+        let files: Arc<dyn BarFiles> = Arc::new(RehearsedBars { path: path.clone(), width: call_width(system) });
         let ranges = has_ranges.then(|| Rehearsal::through(&files, (attachment, Vec::new())));
         let ranges = ranges.transpose().map_err(|error| unsupported(error.to_string()))?;
         if let Some(ranges) = &ranges {
@@ -92,7 +96,7 @@ impl VfioRehearsal {
         }
         let touches = ranges.as_ref().map(Rehearsal::notes);
         let lines = VfioNotes { touches, lines: Lines::default() };
-        let mut summary = summary(by, [&spaces, &path], options.file);
+        let mut summary = summary(by, [&spaces, &path], options.file, options.pages);
         summary.extend(peer.map(|PeerRange { device, range }| {
             format!(
                 "opened in the same container: {device}, which is reset if it can be; BAR{} from {:#x} to {:#x}: overwritten, mapped as \
@@ -102,7 +106,9 @@ impl VfioRehearsal {
                 range.to - 1
             )
         }));
-        summary.extend(drive.map(|limits| drive_summary(limits, options.drive.data())).into_iter().flatten());
+        summary.extend(
+            drive.map(|limits| drive_summary(limits, options.drive.data(), options.pages)).into_iter().flatten(),
+        );
         Ok(VfioRehearsal { facts, ranges, engine, peer, drive, lines, summary })
     }
 
@@ -157,9 +163,8 @@ impl VfioRehearsal {
 }
 
 /// Registers, commands and memory of a drive, in words.
-fn drive_summary(limits: DriveLimits, data: DataPointers) -> Vec<String> {
-    let host = "host memory: at most {} at once, in pages of 2 MiB if the system has reserved them, else of 4 KiB; mapped while the \
-                drive is identified and while a plan runs";
+fn drive_summary(limits: DriveLimits, data: DataPointers, pages: Option<HostPageSize>) -> Vec<String> {
+    let host = "host memory: at most {} at once, in pages of {pages}; mapped while the drive is identified and while a plan runs";
     let queues = match limits.cmb {
         None => "I/O queues in host memory",
         Some(_) => {
@@ -192,7 +197,7 @@ fn drive_summary(limits: DriveLimits, data: DataPointers) -> Vec<String> {
             data.in_words(),
             if limits.by_interrupt { "completions by interrupt (MSI-X, or else MSI)" } else { "completions polled" }
         ),
-        host.replacen("{}", &format_size(limits.mapped_bytes), 1),
+        host.replacen("{}", &format_size(limits.mapped_bytes), 1).replacen("{pages}", pages_in_words(pages), 1),
         "bus mastering: on while the drive is identified and while a plan runs, and off afterwards".to_owned(),
     ]
 }
@@ -201,15 +206,24 @@ fn drive_summary(limits: DriveLimits, data: DataPointers) -> Vec<String> {
 /// exist, and has a placeholder as its name.
 fn files_of(by: VfioInterface, system: &System, function: &PciFunction) -> [PathBuf; 2] {
     match by {
-        VfioInterface::Container => {
+        VfioInterface::Container | VfioInterface::NoIommu => {
             let group = function.iommu_group().ok().flatten().unwrap_or_else(|| "GROUP".to_owned());
-            [system.path(container::FILE), system.path("dev/vfio").join(group)]
+            let file = container::Group::file_name(&group, by);
+            [system.path(container::FILE), system.path("dev/vfio").join(file)]
         }
         VfioInterface::Iommufd => {
             let file = device_file(system, function.address());
             let file = file.unwrap_or_else(|| system.path("dev/vfio/devices/DEVICE"));
             [system.path(iommufd::FILE), file]
         }
+    }
+}
+
+/// Pages of host memory, in words.
+const fn pages_in_words(pages: Option<HostPageSize>) -> &'static str {
+    match pages {
+        None => "2 MiB if the system has reserved them, else of 4 KiB",
+        Some(pages) => pages.name(),
     }
 }
 
@@ -227,13 +241,25 @@ fn registers(engine: &Engine) -> String {
     )
 }
 
-fn summary(by: VfioInterface, [spaces, path]: [&Path; 2], file: Option<&DeviceFile>) -> Vec<String> {
-    let by = if by == VfioInterface::Iommufd { by.in_words() } else { "VFIO" };
+fn summary(
+    by: VfioInterface,
+    [spaces, path]: [&Path; 2],
+    file: Option<&DeviceFile>,
+    pages: Option<HostPageSize>,
+) -> Vec<String> {
+    let name = if by == VfioInterface::Container { "VFIO" } else { by.in_words() };
     let mut lines = vec![format!(
-        "opened through {by}: {} and {}; opening resets the card if it can be reset, and the contents of its memory may be lost",
+        "opened through {name}: {} and {}; opening resets the card if it can be reset, and the contents of its memory may be lost",
         spaces.display(),
         path.display()
     )];
+    if !by.is_translated() {
+        lines.push(
+            "no IOMMU: the card is given physical addresses, nothing blocks its accesses to other memory, and nothing keeps the memory \
+             for it if this process is killed; host memory is in huge pages, which must be reserved"
+                .to_owned(),
+        );
+    }
     let Some((file, limits)) = file.and_then(|file| Some((file, file.limits()?))) else { return lines };
     let DmaLimits { memory_start, memory_bytes, address_bits, most_bytes, .. } = limits;
     if let Some(engine) = file.engine {
@@ -270,9 +296,10 @@ fn summary(by: VfioInterface, [spaces, path]: [&Path; 2], file: Option<&DeviceFi
     }
     lines.push(format!("memory of the card at {memory_start:#x}, {}: overwritten", format_size(memory_bytes)));
     lines.push(format!(
-        "host memory: at most {} at once, in pages of 2 MiB if the system has reserved them, else of 4 KiB; mapped at IOVAs of at most \
-         {address_bits} bits, from 0x200000 on, while a plan runs",
-        format_size(MAPPED)
+        "host memory: at most {} at once, in pages of {}; mapped at IOVAs of at most {address_bits} bits, from 0x200000 on, while a plan \
+         runs",
+        format_size(MAPPED),
+        pages_in_words(pages)
     ));
     lines.push("bus mastering: on while a plan makes transfers, and off afterwards".to_owned());
     lines

@@ -154,7 +154,10 @@ impl Bench<'_> {
     fn allocated(&mut self, len: u64) -> Result<HostPages, MachineError> {
         match self.pages.take().filter(|pages| pages.len() >= len) {
             Some(pages) => Ok(pages),
-            None => HostPages::new(len).map_err(|error| self.os("allocating the memory to map", error.into())),
+            None => {
+                let pages = self.address_space.allocate_whole(len);
+                pages.map_err(|error| self.os("allocating memory for DMA", error))
+            }
         }
     }
 

@@ -43,9 +43,8 @@ mod run {
         pub(in super::super) fn read_unmapped(self) -> Result<UnmappedRead, MachineError> {
             self.check_stopped()?;
             let (layout, namespace) = (self.layout(), self.work.namespace);
-            let mut pages = HostPages::new(layout.len).map_err(|error| self.os("allocating memory", error.into()))?;
-            let page =
-                HostPages::new(namespace.block_bytes).map_err(|error| self.os("allocating memory", error.into()))?;
+            let mut pages = self.allocated(layout.len)?;
+            let page = self.allocated(namespace.block_bytes)?;
             let window = self.mapped(&mut pages, layout)?;
             let iova = window.unused(page.len());
             let iova = iova.map_err(|error| self.os("finding an unused address", io::Error::other(error)))?;

@@ -259,11 +259,22 @@ fn check_driver(function: &PciFunction, expected: Option<&str>) -> Result<(), Dr
     Err(DriverError::NotBound { function: function.address(), found: or_none(found), expected })
 }
 
-/// Fails if the function is behind no IOMMU; returns a note for each other function that keeps its group from user space.
+/// Whether the user has told the kernel to permit VFIO without an IOMMU.
+fn permits_untranslated(system: &System) -> bool {
+    let parameter = system.path("sys/module/vfio/parameters/enable_unsafe_noiommu_mode");
+    std::fs::read_to_string(parameter).is_ok_and(|value| value.trim() == "Y")
+}
+
+/// Fails if the function is behind no IOMMU and the kernel does not permit that; returns a note for each other function that keeps its group from user space.
 fn check_group(function: &PciFunction) -> Result<Vec<String>, DriverError> {
     let address = function.address();
     let Some(group) = function.iommu_group()? else {
-        return Err(DriverError::NoIommu { function: address, path: function.path("iommu_group") });
+        if !permits_untranslated(function.system()) {
+            return Err(DriverError::NoIommu { function: address, path: function.path("iommu_group") });
+        }
+        let note = "is behind no IOMMU, which this kernel was told to permit (enable_unsafe_noiommu_mode): a program that opens it \
+                    through VFIO can reach all memory of this machine";
+        return Ok(vec![format!("{address} {note}")]);
     };
     let mut notes = Vec::new();
     for other in function.group_members()? {
