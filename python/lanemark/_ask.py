@@ -98,7 +98,9 @@ class Options(_Variants, total=False):
     nvme_data: str
     #: How a core sees its completions: `polling` or `interrupt`.
     nvme_completions: str
-    #: Start of the first active namespace of such a drive, which plans with DMA reads may overwrite: `1` or `1:64MiB`.
+    #: Namespace of such a drive whose blocks are read: its NSID [default: the first active one].
+    namespace: int
+    #: Start of the namespace in use of such a drive, which plans with DMA reads may overwrite: `1` or `1:64MiB`.
     destructive: str
     i_own_this_device: bool
     enable: bool

@@ -1,7 +1,7 @@
 //! Reads an NVMe drive through VFIO and prints the bytes: `read-drive ADDRESS FROM COUNT COMMAND_BYTES DEPTH [OPTION=VALUE ...]`.
 //!
-//! It reads `COUNT` bytes from the byte `FROM` of the namespace on. Numbers are decimal. The options `queues`, `data` and
-//! `completions` are those of `lanemark bench --nvme-queues` and so on. `read-drive ADDRESS unmapped` reads a block to
+//! It reads `COUNT` bytes from the byte `FROM` of the namespace on. Numbers are decimal. The options `namespace`,
+//! `queues`, `data` and `completions` are those of `lanemark bench --namespace`, `--nvme-queues` and so on. `read-drive ADDRESS unmapped` reads a block to
 //! memory that was unmapped just before, and prints the outcome. An error ends the program with status 1.
 //!
 //! The test guest runs it, and the test compares the bytes with the file behind the drive.
@@ -37,8 +37,9 @@ fn read(words: &[String]) -> Result<(), Box<dyn Error>> {
         match word.split_once('=') {
             Some(("queues", value)) => options.drive.queues = Some(value.parse()?),
             Some(("data", value)) => options.drive.data = Some(value.parse()?),
+            Some(("namespace", value)) => options.drive.namespace = Some(value.parse()?),
             Some(("completions", value)) => options.drive.completions = Some(value.parse()?),
-            _ => return Err(format!("'{word}' is no option: use queues=, data= or completions=").into()),
+            _ => return Err(format!("'{word}' is no option: use namespace=, queues=, data= or completions=").into()),
         }
     }
     let mut drive = VfioMachine::open(&System::this(), address.parse()?, &options)?;

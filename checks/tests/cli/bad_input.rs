@@ -33,6 +33,7 @@ fn wrong_arguments_are_refused() {
         ["--nvme-queues", "host"],
         ["--nvme-data", "sgl"],
         ["--nvme-completions", "interrupt"],
+        ["--namespace", "2"],
         ["--destructive", "1"],
     ] {
         refused(&folder, &[&drive[..], &option].concat(), &[option[0], "applies to cards only"]);

@@ -44,6 +44,11 @@ fn image(bytes: usize) -> Vec<u8> {
     (0..bytes as u64 / 8).flat_map(|word| word.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes()).collect()
 }
 
+/// Bytes of the second namespace, which differ from those of the first one.
+fn kept() -> Vec<u8> {
+    image(1 << 20).iter().map(|byte| !byte).collect()
+}
+
 const IMAGE: usize = 8 << 20;
 const SMALL_IMAGE: usize = 2 << 20;
 
@@ -57,7 +62,7 @@ fn shared() -> Lent {
             fs::write(folder.join("small"), image(SMALL_IMAGE)).unwrap();
             fs::write(folder.join("metadata"), image(1 << 20)).unwrap();
             fs::write(folder.join("lost"), image(IMAGE)).unwrap();
-            fs::write(folder.join("kept"), image(1 << 20)).unwrap();
+            fs::write(folder.join("kept"), kept()).unwrap();
         })
     });
     GUESTS.lend()
@@ -155,13 +160,13 @@ pub fn a_drive_answers_questions_about_dma_writes_and_names_the_rest() {
 pub fn dma_reads_overwrite_only_the_first_blocks_of_a_namespace_that_is_named() {
     let mut guest = shared();
     fs::write(guest.file("lost"), image(IMAGE)).unwrap();
-    fs::write(guest.file("kept"), image(1 << 20)).unwrap();
+    fs::write(guest.file("kept"), kept()).unwrap();
     let asked = "--question dma_read_bandwidth,dma_read_latency --sizes 512,4KiB,64KiB --window 1MiB --budget 0.3";
     let bench = format!("--on {LOST} {asked}");
     let unnamed = guest.run(&format!("lanemark bench --bind vfio-pci {bench}"));
     assert!(unnamed.status == 77 && unnamed.stderr.contains("a namespace that --destructive names"), "{unnamed:?}");
     let said = guest.run(&format!("lanemark bench --bind vfio-pci {bench} --destructive 2"));
-    let words = "--destructive 2: only the first active namespace, 1, can be used";
+    let words = "--destructive 2: the namespace in use is 1: to use another one, add --namespace 2";
     assert!(said.status == 77 && said.stderr.contains(words), "{said:?}");
     let dry = guest.expect(&format!("lanemark bench --bind vfio-pci {bench} --destructive 1:1MiB --dry-run"));
     assert!(
@@ -200,7 +205,7 @@ pub fn dma_reads_overwrite_only_the_first_blocks_of_a_namespace_that_is_named() 
         let output = format!("{}{}", said.stdout, said.stderr);
         assert!(output.contains("--destructive permits 1MiB"), "{more}: {said:?}");
     }
-    assert!(fs::read(guest.file("kept")).unwrap() == image(1 << 20), "another namespace was written to");
+    assert!(fs::read(guest.file("kept")).unwrap() == kept(), "another namespace was written to");
     let (now, before) = (fs::read(guest.file("lost")).unwrap(), image(IMAGE));
     let is_lost = |block: usize| now[block..block + 512] != before[block..block + 512];
     assert!((0..1 << 20).step_by(512).all(is_lost), "each block of the window was written");
@@ -215,6 +220,37 @@ pub fn dma_reads_overwrite_only_the_first_blocks_of_a_namespace_that_is_named() 
     assert!(summary.contains(&name), "{name}: {summary}");
     let first = u64::from_str_radix(&kernel.next().unwrap()[..16], 16).unwrap();
     assert_eq!(first.to_be_bytes(), now[..8]);
+}
+
+pub fn reads_go_to_the_namespace_that_is_named() {
+    let mut guest = shared();
+    fs::write(guest.file("kept"), kept()).unwrap();
+    guest.expect("for n in /sys/class/nvme/nvme*; do grep -q fifth $n/serial && basename $n >name; done");
+    guest.expect("dd if=/dev/$(cat name)n2 of=kernel bs=1M count=1 2>/dev/null");
+    behind_vfio(&mut guest, LOST, |guest| {
+        guest.expect(&format!("read-drive {LOST} 0 1048576 4096 8 namespace=2 >read && cmp kernel read"));
+        guest.expect(&format!("read-drive {LOST} 0 1048576 4096 8 >read && ! cmp -s kernel read"));
+        for (nsid, words) in [
+            (3, "namespace 3: it is not active; active namespaces: 1, 2: name another one with --namespace"),
+            (4_294_967_294_u32, "it is not active"),
+        ] {
+            let said = guest.run(&format!("read-drive {LOST} 0 512 512 1 namespace={nsid}"));
+            assert!(said.status == 1 && said.stderr.contains(words), "{said:?}");
+        }
+    });
+    let asked = "--question dma_write_bandwidth --sizes 4KiB --budget 0.2";
+    let found = record(&mut guest, &format!("--on {LOST} --namespace 2 {asked}"));
+    let summary = found["targets"][0]["summary"].to_string();
+    assert!(summary.contains("namespace 2 of 1MiB in logical blocks of 512B"), "{summary}");
+    let bench = format!("lanemark bench --bind vfio-pci --on {LOST} {asked}");
+    let dry = guest.expect(&format!("{bench} --namespace 2 --dry-run"));
+    assert!(dry.contains("Read and Flush of namespace 2; no command that writes to the medium"), "{dry}");
+    let said = guest.run(&format!("{bench} --namespace 2 --destructive 1"));
+    let words = "--destructive 1 and --namespace 2: only the namespace in use can be overwritten";
+    assert!(said.status == 77 && said.stderr.contains(words), "{said:?}");
+    let said = guest.run(&format!("{bench} --namespace 0"));
+    assert!(said.status == 2 && said.stderr.contains("--namespace"), "{said:?}");
+    assert!(fs::read(guest.file("kept")).unwrap() == kept(), "the drive was written to");
 }
 
 pub fn queue_depths_are_outstanding_transfers() {
@@ -261,7 +297,8 @@ pub fn a_drive_that_cannot_be_identified_maps_memory_and_says_why_it_is_not_read
     let mut guest = shared();
     let asked = "--question dma_map_cost,dma_write_bandwidth --sizes 4KiB --budget 0.2";
     let found = record(&mut guest, &format!("--on {UNIDENTIFIED} {asked}"));
-    let because = "the logical blocks of the namespace have metadata: use another drive";
+    let because =
+        "namespace 1: its logical blocks have metadata; active namespaces: 1: name another one with --namespace";
     for part in ["targets", "skipped"] {
         assert!(found[part].to_string().contains(because), "{part}: {}", found[part]);
     }

@@ -95,6 +95,7 @@ fn main() -> ExitCode {
         drive::a_read_beyond_the_end_is_refused_by_the_drive_with_its_status,
         drive::a_drive_answers_questions_about_dma_writes_and_names_the_rest,
         drive::dma_reads_overwrite_only_the_first_blocks_of_a_namespace_that_is_named,
+        drive::reads_go_to_the_namespace_that_is_named,
         drive::queue_depths_are_outstanding_transfers,
         drive::blocks_of_4_kib_and_a_small_namespace_limit_the_sizes,
         drive::a_drive_without_a_namespace_says_so_and_maps_memory,

@@ -506,7 +506,10 @@ pub struct CardArgs {
     /// whatever it is [default: polling]
     #[arg(long, value_name = "METHOD")]
     pub nvme_completions: Option<CompletionBy>,
-    /// Start of the first active namespace of an NVMe drive bound to vfio-pci, which plans with DMA reads may overwrite: its NSID, and
+    /// Namespace of an NVMe drive bound to vfio-pci whose blocks are read: its NSID [default: the first active one]
+    #[arg(long, value_name = "NSID", value_parser = clap::value_parser!(u32).range(1..i64::from(u32::MAX)))]
+    pub namespace: Option<u32>,
+    /// Start of the namespace in use of an NVMe drive bound to vfio-pci, which plans with DMA reads may overwrite: its NSID, and
     /// the number of bytes if more or fewer than 4 MiB, as 1:64MiB [default: no Write command is sent]
     #[arg(long, value_name = "NAMESPACE")]
     pub destructive: Option<Destructive>,
@@ -544,6 +547,7 @@ impl CardArgs {
             nvme_queues,
             nvme_data,
             nvme_completions,
+            namespace,
             destructive,
             bind,
             dry_run,
@@ -554,7 +558,8 @@ impl CardArgs {
         } = self;
         let names_nothing = bars.is_empty() && card_memory.is_none() && device.is_none() && peer.is_none();
         let names_nothing = names_nothing && nvme_queues.is_none() && nvme_data.is_none() && nvme_completions.is_none();
-        let names_nothing = names_nothing && destructive.is_none() && bind.is_none() && vfio.is_none();
+        let names_nothing =
+            names_nothing && namespace.is_none() && destructive.is_none() && bind.is_none() && vfio.is_none();
         let names_nothing = names_nothing && host_pages.is_none();
         names_nothing && !dry_run && !i_own_this_device && !enable && !emulated && system_root.is_none()
     }

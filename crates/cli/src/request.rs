@@ -105,6 +105,7 @@ fn setup(args: &BenchArgs, with: Pairs) -> Result<Setup, RunError> {
                 queues: card.nvme_queues,
                 data: card.nvme_data,
                 completions: card.nvme_completions,
+                namespace: card.namespace,
                 destructive: card.destructive,
             },
             binds_to: card.bind.clone(),

@@ -2,6 +2,7 @@
 
 use lanemark_units::{format_size, parse_size};
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 /// Options of an NVMe drive behind VFIO; `None` if not given.
@@ -13,9 +14,14 @@ pub struct DriveOptions {
     pub data: Option<DataPointers>,
     /// Completion method of plans that do not name one, such as those of `dma_write_bandwidth`.
     pub completions: Option<CompletionBy>,
+    /// The namespace whose blocks are read: its NSID. Without it, the first active one.
+    pub namespace: Option<u32>,
     /// The part of the medium whose contents may be lost. Nothing is written to the medium without it.
     pub destructive: Option<Destructive>,
 }
+
+/// Valid namespace identifiers: 0 is none, and all ones is the broadcast value. Source: NVM Express Base Specification 2.0, 3.2.1.2.
+const NSIDS: RangeInclusive<u32> = 1..=u32::MAX - 1;
 
 /// Bytes at the start of a namespace whose contents may be lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,8 +57,7 @@ impl FromStr for Destructive {
         let (namespace, bytes) = text.split_once(':').map_or((text, None), |(nsid, bytes)| (nsid, Some(bytes)));
         let not = || NotDestructive(text.to_owned());
         let bytes = bytes.map_or(Ok(Destructive::USUAL_BYTES), |bytes| parse_size(bytes).map_err(|_| not()))?;
-        // All ones is the broadcast value. Source: NVM Express Base Specification 2.0, 3.2.1.2.
-        let namespace = namespace.parse().ok().filter(|nsid| (1..u32::MAX).contains(nsid) && bytes > 0);
+        let namespace = namespace.parse().ok().filter(|nsid| NSIDS.contains(nsid) && bytes > 0);
         namespace.map(|namespace| Destructive { namespace, bytes }).ok_or_else(not)
     }
 }
@@ -61,14 +66,24 @@ impl DriveOptions {
     /// The name of the first option that is given, as the field of a request.
     #[must_use]
     pub fn given(&self) -> Option<&'static str> {
-        let DriveOptions { queues, data, completions, destructive } = *self;
+        let DriveOptions { queues, data, completions, namespace, destructive } = *self;
         let given = [
             (queues.is_some(), "nvme_queues"),
             (data.is_some(), "nvme_data"),
             (completions.is_some(), "nvme_completions"),
+            (namespace.is_some(), "namespace"),
             (destructive.is_some(), "destructive"),
         ];
         given.into_iter().find(|(is_given, _)| *is_given).map(|(_, field)| field)
+    }
+
+    /// Why two options contradict each other: only the namespace in use can be overwritten.
+    #[must_use]
+    pub fn contradiction(&self) -> Option<String> {
+        let (used, named) = (self.namespace?, self.destructive?.namespace);
+        (used != named).then(|| {
+            format!("--destructive {named} and --namespace {used}: only the namespace in use can be overwritten: name one NSID in both")
+        })
     }
 
     /// Place of the I/O submission queue: the given one, or host memory.
@@ -258,5 +273,16 @@ mod tests {
         assert_eq!(DriveOptions { completions: Some(CompletionBy::Polling), ..none }.given(), Some("nvme_completions"));
         let destructive = "1".parse().ok();
         assert_eq!(DriveOptions { destructive, ..none }.given(), Some("destructive"));
+        assert_eq!(DriveOptions { namespace: Some(1), ..none }.given(), Some("namespace"));
+    }
+
+    #[test]
+    fn the_namespace_that_may_be_overwritten_is_the_one_in_use() {
+        let of = |namespace, destructive: &str| {
+            let destructive = destructive.parse().ok();
+            DriveOptions { namespace, destructive, ..DriveOptions::default() }.contradiction()
+        };
+        assert_eq!((of(None, "2"), of(Some(2), "2:1MiB"), of(Some(2), "")), (None, None, None));
+        assert!(of(Some(1), "2").unwrap().starts_with("--destructive 2 and --namespace 1: "));
     }
 }

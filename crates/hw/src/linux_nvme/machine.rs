@@ -249,7 +249,8 @@ fn identified(node: &DriveNode, file: &OwnedFd) -> Result<(ControllerData, Names
     })?;
     let identify = |command: &dyn Fn(u64) -> Command| passthrough::identify(file.as_fd(), command).map_err(failed);
     let data = ControllerData::of(&identify(&Command::identify_controller)?, PAGE);
-    let namespace = Namespace::readable(id, &identify(&|at| Command::identify_namespace(id, at))?).map_err(failed)?;
+    let namespace = Namespace::readable(id, &identify(&|at| Command::identify_namespace(id, at))?);
+    let namespace = namespace.map_err(|because| self::failed(node, NvmeError::Unsupported(because)))?;
     Ok((data, namespace))
 }
 

@@ -191,7 +191,8 @@ impl Drive {
                 .map_err(|error| unsupported(format!("mapping memory for the drive: {error}")))?;
             let master = BusMaster::enable(Arc::clone(device));
             let _master = master.map_err(|error| unsupported(format!("enabling bus mastering: {error}")))?;
-            let identified = identified(&registers, &window, cmb.as_ref(), &mut flag(interrupted));
+            let how = (options.namespace, cmb.as_ref());
+            let identified = identified(&registers, &window, how, &mut flag(interrupted));
             if identified.is_err() && device.can_reset() {
                 // Its DMA must end before the memory is unmapped and reused.
                 let _ = device.reset();
@@ -209,7 +210,12 @@ impl Drive {
         if let Some(named) = options.destructive.filter(|named| namespace.is_none_or(|of| of.id != named.namespace)) {
             let other = namespace.map_or_else(
                 || "the drive has no active namespace".to_owned(),
-                |of| format!("only the first active namespace, {}, can be used", of.id),
+                |of| {
+                    format!(
+                        "the namespace in use is {}: to use another one, add --namespace {}",
+                        of.id, named.namespace
+                    )
+                },
             );
             return Err(unsupported(format!("--destructive {}: {other}", named.namespace)));
         }
@@ -234,7 +240,7 @@ impl Drive {
         self.options.destructive
     }
 
-    /// The first active namespace.
+    /// The namespace in use.
     pub(super) const fn namespace(&self) -> Option<Namespace> {
         self.namespace
     }
@@ -302,11 +308,11 @@ fn registers(device: &Arc<VfioDevice>, sysfs: &Device) -> Result<Registers, Stri
 fn identified(
     registers: &Registers,
     memory: &HostWindow<'_>,
-    cmb: Option<&DriveCmb>,
+    (wanted, cmb): (Option<u32>, Option<&DriveCmb>),
     check: &mut impl FnMut() -> Result<(), NvmeError>,
 ) -> Result<(ControllerData, Option<Namespace>, u32), NvmeError> {
     let mut controller = Controller::enable(registers, memory, 0, cmb.map(DriveCmb::mapped), check)?;
-    let (data, namespace) = controller.identify(check)?;
+    let (data, namespace) = controller.identify(wanted, check)?;
     let queues = if cmb.is_some() { IoQueues::SubmissionsInCmb } else { IoQueues::Host };
     let depth = controller.create_queues(queues, None, check)?;
     controller.disable()?;
@@ -507,7 +513,7 @@ impl DriveBench<'_> {
         let mut controller = Controller::enable(registers, window, layout.queues, cmb, &mut check).map_err(failed)?;
         if self.work.asked.transfer.verb == Verb::Load {
             // Another controller may have changed the namespace: its blocks would be others than those that were named.
-            let (_, now) = controller.identify(&mut check).map_err(failed)?;
+            let (_, now) = controller.identify(Some(self.work.namespace.id), &mut check).map_err(failed)?;
             if now != Some(self.work.namespace) {
                 return Err(self.device_error(format!(
                     "{}: its namespace has changed since the drive was opened, so nothing is written to it: start again",

@@ -47,8 +47,8 @@ pub(super) const MAPPED: u64 = 64 << 20;
 /// - **Plans:** DMA mappings by the strategies of `lanemark-dma`, each map and unmap one ioctl. With named ranges, loads and
 ///   stores to its BARs, as [`CardMachine`]. With a device file, DMA by its engine: transfers one at a time, started by
 ///   registers or described by descriptors in host memory; an engine with descriptors also runs one in each
-///   direction concurrently. An NVMe drive needs no device file: it makes DMA by Read commands of its first active namespace,
-///   and by Write commands if `--destructive` names that namespace. Opening resets the device, if it can be reset.
+///   direction concurrently. An NVMe drive needs no device file: it makes DMA by Read commands of one namespace, the first
+///   active one unless another is named, and by Write commands if `--destructive` names it, too. Opening resets the device, if it can be reset.
 /// - **Checks:** before every run, the slot must have the same device with the same driver, and the kernel must not have
 ///   requested it back. Bus mastering is on while a run with DMA makes transfers, and host memory is mapped only meanwhile.
 /// - **Times:** as for [`HostMemory`](crate::HostMemory). A mapping includes the pinning of the pages. A transfer begins

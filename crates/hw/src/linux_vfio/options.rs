@@ -66,6 +66,9 @@ impl VfioOptions<'_> {
             let because = "applies to NVMe drives only (class 01:08:02, without a device file): remove it";
             return Err(unsupported(format!("{field}: {because}")));
         }
+        if let Some(why) = self.drive.contradiction() {
+            return Err(unsupported(why));
+        }
         let mut attachment = Attachment::of(found, driver);
         if let Some(file) = self.file {
             check_identity(system, device, file)?;

@@ -8,7 +8,7 @@ use super::iommufd::{self, device_file};
 use super::machine::{MAPPED, facts_without_device, with_peer};
 use super::peer::Peer;
 use super::{PeerRange, VfioError, VfioInterface, VfioOptions};
-use crate::drive_options::DataPointers;
+use crate::drive_options::DriveOptions;
 use crate::host_page_size::HostPageSize;
 use crate::lines::Lines;
 use crate::linux_sysfs::{Address, BarFiles, Notes, Rehearsal, System};
@@ -106,9 +106,7 @@ impl VfioRehearsal {
                 range.to - 1
             )
         }));
-        summary.extend(
-            drive.map(|limits| drive_summary(limits, options.drive.data(), options.pages)).into_iter().flatten(),
-        );
+        summary.extend(drive.map(|limits| drive_summary(limits, options.drive, options.pages)).into_iter().flatten());
         Ok(VfioRehearsal { facts, ranges, engine, peer, drive, lines, summary })
     }
 
@@ -163,8 +161,10 @@ impl VfioRehearsal {
 }
 
 /// Registers, commands and memory of a drive, in words.
-fn drive_summary(limits: DriveLimits, data: DataPointers, pages: Option<HostPageSize>) -> Vec<String> {
-    let host = "host memory: at most {} at once, in pages of {pages}; mapped while the drive is identified and while a plan runs";
+fn drive_summary(limits: DriveLimits, options: DriveOptions, pages: Option<HostPageSize>) -> Vec<String> {
+    let namespace = options.namespace.map_or("the first active namespace".to_owned(), |id| format!("namespace {id}"));
+    let host = "host memory: at most {} at once, in pages of {pages}; mapped while the \
+                drive is identified and while a plan runs";
     let queues = match limits.cmb {
         None => "I/O queues in host memory",
         Some(_) => {
@@ -179,8 +179,7 @@ fn drive_summary(limits: DriveLimits, data: DataPointers, pages: Option<HostPage
             drive::BAR
         ),
         format!(
-            "commands: Identify, Create I/O Completion Queue, Create I/O Submission Queue, Read and Flush of the first active \
-             namespace; {}",
+            "commands: Identify, Create I/O Completion Queue, Create I/O Submission Queue, Read and Flush of {namespace}; {}",
             match limits.expendable_bytes {
                 0 => "no command that writes to the medium".to_owned(),
                 bytes => format!("Write for plans with DMA reads: overwrites at most its first {}", format_size(bytes)),
@@ -194,7 +193,7 @@ fn drive_summary(limits: DriveLimits, data: DataPointers, pages: Option<HostPage
         queues.to_owned(),
         format!(
             "{}; {}; an option that the drive does not support is refused after the drive has been identified",
-            data.in_words(),
+            options.data().in_words(),
             if limits.by_interrupt { "completions by interrupt (MSI-X, or else MSI)" } else { "completions polled" }
         ),
         host.replacen("{}", &format_size(limits.mapped_bytes), 1).replacen("{pages}", pages_in_words(pages), 1),

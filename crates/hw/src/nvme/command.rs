@@ -56,8 +56,9 @@ impl Command {
         Command::identify("Identify (controller)", cns::CONTROLLER, 0, data)
     }
 
-    pub(super) const fn active_namespaces(data: u64) -> Command {
-        Command::identify("Identify (active namespaces)", cns::ACTIVE_NAMESPACES, 0, data)
+    /// Those whose identifiers are greater than `after`.
+    pub(super) const fn active_namespaces(after: u32, data: u64) -> Command {
+        Command::identify("Identify (active namespaces)", cns::ACTIVE_NAMESPACES, after, data)
     }
 
     pub(crate) const fn identify_namespace(namespace: u32, data: u64) -> Command {

@@ -3,7 +3,7 @@
 use super::cmb::MappedCmb;
 use super::command::Command;
 use super::error::NvmeError;
-use super::identify::{ControllerData, Namespace, first_active};
+use super::identify::{Active, ControllerData, Namespace};
 use super::memory::{Bar, DmaMemory, Interrupt, PAGE};
 use super::queue::{ENTRIES, Place, QueueMemory, QueuePair};
 use super::register::{self, ACQ, AQA, ASQ, CAP, CC, CSTS, Capabilities, ENABLE, FATAL, READY};
@@ -172,21 +172,29 @@ impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
         (at..at + PAGE).step_by(8).flat_map(|word| self.memory.host.load(word).to_le_bytes()).collect()
     }
 
-    /// Identifies the controller and its first active namespace; `None` if it has none.
+    /// Identifies the controller and the active namespace `wanted`, or else the first one; `None` if none is active.
     ///
     /// # Errors
-    /// [`NvmeError`] of a command, and of `check`.
+    /// [`NvmeError`] of a command, of a namespace that cannot be used, and of `check`.
     pub(crate) fn identify(
         &mut self,
+        wanted: Option<u32>,
         check: &mut impl FnMut() -> Result<(), NvmeError>,
     ) -> Result<(ControllerData, Option<Namespace>), NvmeError> {
         let to = self.memory.host.iova(self.at + DATA);
         self.admin(&Command::identify_controller(to), check)?;
         let controller = ControllerData::of(&self.data(), self.capabilities.least_page());
-        self.admin(&Command::active_namespaces(to), check)?;
-        let Some(id) = first_active(&self.data()) else { return Ok((controller, None)) };
+        self.admin(&Command::active_namespaces(0, to), check)?;
+        let active = Active::of(&self.data());
+        let Some(id) = wanted.or(active.first()) else { return Ok((controller, None)) };
+        let unusable = |because| NvmeError::Namespace { id, because, active };
+        // The list that begins with it: a list has 1024 namespaces at most.
+        self.admin(&Command::active_namespaces(id - 1, to), check)?;
+        if Active::of(&self.data()).first() != Some(id) {
+            return Err(unusable("it is not active"));
+        }
         self.admin(&Command::identify_namespace(id, to), check)?;
-        Ok((controller, Some(Namespace::readable(id, &self.data())?)))
+        Ok((controller, Some(Namespace::readable(id, &self.data()).map_err(unusable)?)))
     }
 
     /// Creates the I/O queue pair; returns its depth. Without an interrupt, completions are polled.
@@ -325,7 +333,7 @@ mod tests {
         let memory = memory();
         let fake = Fake::new(&memory, Fault::None);
         let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
-        let (data, namespace) = controller.identify(&mut always).unwrap();
+        let (data, namespace) = controller.identify(None, &mut always).unwrap();
         assert_eq!((data.model.as_str(), data.most_bytes), ("FAKE", Some(512 << 10)));
         let namespace = namespace.unwrap();
         assert_eq!((namespace.id, namespace.blocks, namespace.block_bytes), (5, Fake::BLOCKS, 512));
@@ -458,6 +466,20 @@ mod tests {
     }
 
     #[test]
+    fn the_namespace_that_is_named_is_identified_and_one_that_cannot_be_used_is_refused_with_the_active_ones() {
+        let memory = memory();
+        let fake = Fake::new(&memory, Fault::None);
+        let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
+        let mut id = |wanted| controller.identify(wanted, &mut always).map(|found| found.1.unwrap().id);
+        assert_eq!((id(None), id(Some(5)), id(Some(9))), (Ok(5), Ok(5), Ok(9)));
+        let mut said = |wanted| id(Some(wanted)).unwrap_err().to_string();
+        let listed = "active namespaces: 5, 8, 9: name another one with --namespace";
+        assert!(said(7).starts_with("namespace 7: it is not active; ") && said(7).contains(listed), "{}", said(7));
+        assert!(said(8).starts_with("namespace 8: its logical blocks have metadata; "), "{}", said(8));
+        assert!(said(10).contains("not active") && said(1).contains("not active"));
+    }
+
+    #[test]
     fn a_flush_completes_and_a_read_beyond_the_end_is_named() {
         let memory = memory();
         let fake = Fake::new(&memory, Fault::None);
@@ -517,7 +539,7 @@ mod tests {
         }
         let fake = Fake::new(&memory, Fault::WrongIdentifier);
         let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
-        assert_eq!(controller.identify(&mut always).unwrap_err(), NvmeError::Unknown(9));
+        assert_eq!(controller.identify(None, &mut always).unwrap_err(), NvmeError::Unknown(9));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Errors of a controller.
 
+use super::identify::Active;
 use super::status::Status;
 use rustix::io::Errno;
 
@@ -23,6 +24,11 @@ pub(crate) enum NvmeError {
     /// A property that an option needs.
     #[error("{because}: use another drive, or remove the option {option}")]
     NoOption { because: &'static str, option: &'static str },
+    /// A namespace that cannot be used.
+    #[error(
+        "namespace {id}: {because}; active namespaces: {active}: name another one with --namespace, or use another drive"
+    )]
+    Namespace { id: u32, because: &'static str, active: Active },
     /// A command failed.
     #[error(
         "the drive refused the command {command}: {status}; see its error log, under the kernel's driver: nvme error-log"

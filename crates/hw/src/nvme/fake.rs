@@ -131,6 +131,8 @@ impl Interrupt for Bell<'_> {
 
 impl<'a> Fake<'a> {
     pub(super) const BLOCKS: u64 = 4096;
+    /// Active namespaces.
+    const NAMESPACES: [u32; 3] = [5, 8, 9];
     /// CAP: 64 entries, 500 ms, the NVM command set.
     const CAP: u64 = 1 << 37 | 1 << 24 | 63;
 
@@ -292,10 +294,16 @@ impl<'a> Fake<'a> {
                 data[77] = 7;
                 data[536] = 1;
             }
-            (6, 2) => data[0] = 5,
+            (6, 2) => {
+                let after = (command[0] >> 32) as u32;
+                let ids = Fake::NAMESPACES.into_iter().filter(|id| *id > after);
+                data.chunks_mut(4).zip(ids).for_each(|(to, id)| to.copy_from_slice(&id.to_le_bytes()));
+            }
             (6, 0) => {
                 data[..8].copy_from_slice(&Fake::BLOCKS.to_le_bytes());
                 data[130] = 9;
+                // The second namespace has metadata.
+                data[128] = if command[0] >> 32 == u64::from(Fake::NAMESPACES[1]) { 8 } else { 0 };
             }
             (5, 1) => {
                 self.queues.borrow_mut()[1].completions = command[3];

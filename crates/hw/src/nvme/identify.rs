@@ -1,6 +1,5 @@
 //! The data of Identify.
 
-use super::error::NvmeError;
 use lanemark_units::format_size;
 use std::fmt;
 
@@ -65,14 +64,10 @@ impl Namespace {
     /// A namespace that this code can read.
     ///
     /// # Errors
-    /// [`NvmeError::Unsupported`].
-    pub(crate) fn readable(id: u32, data: &[u8]) -> Result<Namespace, NvmeError> {
-        let namespace = Namespace::of(id, data);
-        let namespace = namespace.ok_or(NvmeError::Unsupported("the format of the namespace is invalid"))?;
-        if namespace.metadata_bytes > 0 {
-            return Err(NvmeError::Unsupported("the logical blocks of the namespace have metadata"));
-        }
-        Ok(namespace)
+    /// The reason why it cannot be read.
+    pub(crate) fn readable(id: u32, data: &[u8]) -> Result<Namespace, &'static str> {
+        let namespace = Namespace::of(id, data).ok_or("its format is invalid")?;
+        if namespace.metadata_bytes > 0 { Err("its logical blocks have metadata") } else { Ok(namespace) }
     }
 
     /// Size in bytes.
@@ -94,10 +89,51 @@ impl fmt::Display for Namespace {
     }
 }
 
-/// The first of the active namespaces; they ascend, and 0 ends the list.
-pub(super) fn first_active(data: &[u8]) -> Option<u32> {
-    let first = u32::from_le_bytes(data.get(..4)?.try_into().ok()?);
-    (first > 0).then_some(first)
+/// Identifiers of active namespaces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Active {
+    ids: [u32; Active::SHOWN],
+    count: usize,
+    /// Whether there may be more than a list can have.
+    has_more: bool,
+}
+
+impl Active {
+    /// Number of identifiers that a message lists.
+    const SHOWN: usize = 8;
+
+    /// The namespaces of a list of Identify: they ascend, and 0 ends the list. Source: NVM Express Base Specification 2.0, figure
+    /// "Active Namespace ID List".
+    pub(super) fn of(data: &[u8]) -> Active {
+        let mut ids = [0; Active::SHOWN];
+        let listed = listed(data);
+        let count = listed.len();
+        ids.iter_mut().zip(listed).for_each(|(to, id)| *to = id);
+        Active { ids, count, has_more: count * 4 == data.len() }
+    }
+
+    /// The first one; `None` without any.
+    pub(super) fn first(&self) -> Option<u32> {
+        self.ids.first().copied().filter(|id| *id > 0)
+    }
+}
+
+impl fmt::Display for Active {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ids: Vec<String> = self.ids.iter().take(self.count).map(u32::to_string).collect();
+        let more = match self.count.saturating_sub(ids.len()) {
+            0 => String::new(),
+            _ if self.has_more => " and more".to_owned(),
+            more => format!(" and {more} more"),
+        };
+        if ids.is_empty() { f.write_str("none") } else { write!(f, "{}{more}", ids.join(", ")) }
+    }
+}
+
+/// The identifiers of a list of active namespaces.
+pub(super) fn listed(data: &[u8]) -> impl ExactSizeIterator<Item = u32> + use<> {
+    let ids = data.as_chunks().0.iter().map(|id| u32::from_le_bytes(*id));
+    ids.take_while(|id| *id > 0).collect::<Vec<_>>().into_iter()
 }
 
 #[cfg(test)]
@@ -142,6 +178,19 @@ mod tests {
         assert_eq!(Namespace::of(3, &data).map(|namespace| namespace.bytes()), Some(1 << 20));
         format(&mut data, 17, 8 << 16);
         assert_eq!(Namespace::of(3, &data), None);
-        assert_eq!((first_active(&data), first_active(&[0; 4096])), (Some(2048), None));
+    }
+
+    #[test]
+    fn the_active_namespaces_are_those_before_the_first_0() {
+        let of = |ids: &[u32]| {
+            let mut data = ids.iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<_>>();
+            data.resize(4096, 0);
+            Active::of(&data)
+        };
+        assert_eq!((of(&[]).first(), of(&[]).to_string()), (None, "none".to_owned()));
+        assert_eq!((of(&[3, 7, 0, 9]).first(), of(&[3, 7, 0, 9]).to_string()), (Some(3), "3, 7".to_owned()));
+        let many: Vec<u32> = (1..=1024).collect();
+        assert_eq!(of(&many[..10]).to_string(), "1, 2, 3, 4, 5, 6, 7, 8 and 2 more");
+        assert!(of(&many).to_string().ends_with("8 and more"));
     }
 }
