@@ -1,7 +1,8 @@
 //! Reads an NVMe drive through VFIO and prints the bytes: `read-drive ADDRESS FROM COUNT COMMAND_BYTES DEPTH [OPTION=VALUE ...]`.
 //!
 //! It reads `COUNT` bytes from the byte `FROM` of the namespace on. Numbers are decimal. The options `namespace`,
-//! `queues`, `data` and `completions` are those of `lanemark bench --namespace`, `--nvme-queues` and so on. `read-drive ADDRESS unmapped` reads a block to
+//! `queues`, `data` and `completions` are those of `lanemark bench --namespace`, `--nvme-queues` and so on; `pairs` is the number of
+//! I/O queue pairs. `read-drive ADDRESS unmapped` reads a block to
 //! memory that was unmapped just before, and prints the outcome. An error ends the program with status 1.
 //!
 //! The test guest runs it, and the test compares the bytes with the file behind the drive.
@@ -32,19 +33,25 @@ fn read(words: &[String]) -> Result<(), Box<dyn Error>> {
     let [address, from, count, command_bytes, depth, more @ ..] = words else {
         return Err("usage: read-drive ADDRESS FROM COUNT COMMAND_BYTES DEPTH [OPTION=VALUE ...]".into());
     };
+    let mut pairs = 1;
     let mut options = VfioOptions { is_emulated: true, ..VfioOptions::default() };
     for word in more {
         match word.split_once('=') {
+            Some(("pairs", value)) => pairs = value.parse()?,
             Some(("queues", value)) => options.drive.queues = Some(value.parse()?),
             Some(("data", value)) => options.drive.data = Some(value.parse()?),
             Some(("namespace", value)) => options.drive.namespace = Some(value.parse()?),
             Some(("completions", value)) => options.drive.completions = Some(value.parse()?),
-            _ => return Err(format!("'{word}' is no option: use namespace=, queues=, data= or completions=").into()),
+            _ => {
+                return Err(
+                    format!("'{word}' is no option: use namespace=, pairs=, queues=, data= or completions=").into()
+                );
+            }
         }
     }
     let mut drive = VfioMachine::open(&System::this(), address.parse()?, &options)?;
     let mut bytes = vec![0; count.parse()?];
-    drive.read_drive(from.parse()?, command_bytes.parse()?, depth.parse()?, &mut bytes)?;
+    drive.read_drive(from.parse()?, command_bytes.parse()?, (depth.parse()?, pairs), &mut bytes)?;
     std::io::stdout().write_all(&bytes)?;
     Ok(())
 }

@@ -15,7 +15,7 @@ use std::path::Path;
 /// | 00:06.0 | nvme with logical blocks of 4 KiB and commands of up to 2 MiB: 2 MiB, the file `small` on the outside; BAR2 is a controller memory buffer as before NVMe 1.4 |
 /// | 00:07.0 | nvme without a namespace and without a controller memory buffer |
 /// | 00:08.0 | nvme whose logical blocks have metadata, so it cannot be identified |
-/// | 00:09.0 | nvme whose first namespace may be overwritten: 8 MiB, the file `lost` on the outside; the second one, 1 MiB, is `kept` |
+/// | 00:09.0 | nvme with two I/O queue pairs and one MSI-X vector, whose first namespace may be overwritten: 8 MiB, the file `lost` on the outside; the second one, 1 MiB, is `kept` |
 const DEVICES: &[&str] = &[
     "-device intel-iommu,intremap=on,caching-mode=on",
     "-drive if=none,id=image,format=raw,file={folder}/image",
@@ -27,7 +27,7 @@ const DEVICES: &[&str] = &[
     "-drive if=none,id=metadata,format=raw,file={folder}/metadata",
     "-device nvme-ns,bus=fourth,drive=metadata,ms=8",
     "-drive if=none,id=lost,format=raw,file={folder}/lost",
-    "-device nvme,id=fifth,addr=0x9,serial=fifth,cmb_size_mb=1",
+    "-device nvme,id=fifth,addr=0x9,serial=fifth,cmb_size_mb=1,max_ioqpairs=2,msix_qsize=1",
     "-device nvme-ns,bus=fifth,drive=lost,nsid=1",
     "-drive if=none,id=kept,format=raw,file={folder}/kept",
     "-device nvme-ns,bus=fifth,drive=kept,nsid=2",
@@ -251,6 +251,83 @@ pub fn reads_go_to_the_namespace_that_is_named() {
     let said = guest.run(&format!("{bench} --namespace 0"));
     assert!(said.status == 2 && said.stderr.contains("--namespace"), "{said:?}");
     assert!(fs::read(guest.file("kept")).unwrap() == kept(), "the drive was written to");
+}
+
+pub fn channels_are_queue_pairs_of_a_drive_and_their_bytes_are_those_of_the_image() {
+    let mut guest = shared();
+    guest.expect("dd if=/dev/nvme0n1 of=kernel bs=256k count=1 2>/dev/null");
+    behind_vfio(&mut guest, DRIVE, |guest| {
+        for (pairs, depth) in [(2, 1), (2, 63), (4, 1), (4, 5)] {
+            for more in ["", "queues=cmb", "completions=interrupt", "queues=cmb completions=interrupt"] {
+                let read = format!("read-drive {DRIVE} 0 262144 512 {depth} pairs={pairs} {more}");
+                guest.expect(&format!("{read} >read && cmp kernel read"));
+            }
+        }
+        // The same drive with one pair again.
+        guest.expect(&format!("read-drive {DRIVE} 0 262144 512 8 >read && cmp kernel read"));
+    });
+    let asked = "--question dma_write_bandwidth --sizes 4KiB --budget 0.2";
+    for (channels, more) in
+        [(2, "--outstanding 1"), (4, ""), (2, "--nvme-queues cmb"), (4, "--nvme-completions interrupt --outstanding 8")]
+    {
+        let found = record(&mut guest, &format!("--on {DRIVE} {asked} --channels {channels} {more}"));
+        let answer = &found["answers"][0];
+        assert_eq!(answer["method"]["reach"]["channels"], channels, "{}", found["skipped"]);
+        assert_eq!(answer["bytes"]["claimed_bytes"], answer["bytes"]["confirmed_bytes"], "{channels} {more}: {answer}");
+        assert!(answer["bytes"]["confirmed_bytes"].as_u64().unwrap() >= 1 << 20, "{answer}");
+        let summary = found["targets"][0]["summary"].to_string();
+        assert!(summary.contains("up to 64 I/O queue pairs"), "{summary}");
+    }
+    // This one grants two.
+    let summary = {
+        let found = record(&mut guest, &format!("--on {LOST} {asked} --channels 2 --nvme-completions interrupt"));
+        let answer = &found["answers"][0];
+        assert_eq!(answer["bytes"]["claimed_bytes"], answer["bytes"]["confirmed_bytes"], "{}", found["skipped"]);
+        found["targets"][0]["summary"].to_string()
+    };
+    assert!(summary.contains("by MSI-X interrupt, 1 vector for all queue pairs"), "{summary}");
+    let said = guest.run(&format!("lanemark bench --bind vfio-pci --on {LOST} {asked} --channels 3"));
+    let words = "3 channels of a card: the drive grants 2 I/O queue pairs";
+    assert!(format!("{}{}", said.stdout, said.stderr).contains(words), "{said:?}");
+    let dry = guest.expect(&format!("lanemark bench --bind vfio-pci --on {DRIVE} {asked} --channels 4 --dry-run"));
+    assert!(dry.contains("at most 63 outstanding on each of 4 I/O queue pairs"), "{dry}");
+    assert!(fs::read(guest.file("image")).unwrap() == image(IMAGE), "the drive was written to");
+}
+
+pub fn reads_and_writes_of_a_drive_alternate_and_both_directions_are_compared() {
+    let mut guest = shared();
+    fs::write(guest.file("lost"), image(IMAGE)).unwrap();
+    let asked = "--question dma_read_write_mix --sizes 512,4KiB,64KiB --window 1MiB --budget 0.3";
+    let bench = format!("--on {LOST} {asked}");
+    let unnamed = guest.run(&format!("lanemark bench --bind vfio-pci {bench}"));
+    assert!(unnamed.status == 77 && unnamed.stderr.contains("a namespace that --destructive names"), "{unnamed:?}");
+    let dry = guest.expect(&format!("lanemark bench --bind vfio-pci {bench} --destructive 1:1MiB --dry-run"));
+    for words in [
+        "reads of the drive and writes to it, alternately: 256 x 4KiB of each per iteration",
+        "the first 1MiB of the namespace is overwritten, and blocks behind it are read",
+    ] {
+        assert!(dry.contains(words), "{words}: {dry}");
+    }
+    assert!(fs::read(guest.file("lost")).unwrap() == image(IMAGE), "nothing is written without the name");
+    for more in
+        ["", "--channels 2", "--outstanding 4 --nvme-queues cmb", "--nvme-data sgl-list --nvme-completions interrupt"]
+    {
+        let found = record(&mut guest, &format!("{bench} --destructive 1:1MiB {more}"));
+        let answers = found["answers"].as_array().unwrap();
+        assert_eq!(answers.len(), 3, "{more}: {}", found["skipped"]);
+        for answer in answers {
+            let bytes = &answer["bytes"];
+            assert_eq!(bytes["claimed_bytes"], bytes["confirmed_bytes"], "{more}: {answer}");
+            // Both directions of the last iteration.
+            assert!(bytes["confirmed_bytes"].as_u64() >= Some(1 << 20), "{more}: {answer}");
+        }
+    }
+    let (now, before) = (fs::read(guest.file("lost")).unwrap(), image(IMAGE));
+    let is_lost = |block: usize| now[block..block + 512] != before[block..block + 512];
+    assert!((0..1 << 20).step_by(512).all(is_lost), "each block of the window was written");
+    assert!(now[1 << 20..] == before[1 << 20..], "a block beyond the window was written");
+    let said = guest.run(&format!("lanemark bench --bind vfio-pci {bench} --destructive 1:1MiB --channels 4"));
+    assert!(format!("{}{}", said.stdout, said.stderr).contains("use --channels 2"), "{said:?}");
 }
 
 pub fn queue_depths_are_outstanding_transfers() {

@@ -116,7 +116,7 @@ impl NvmeMachine {
     /// Runs the reads of a plan.
     fn read(&mut self, plan: &Plan, asked: DrivePlan, samples: &mut Samples) -> Result<(), MachineError> {
         let Some(file) = &self.file else { return Ok(()) };
-        let len = Places::of(&asked.transfer).end;
+        let len = Places::of(&asked).end;
         let mut pages = match self.pages.take().filter(|pages| pages.len() >= len) {
             Some(pages) => pages,
             None => HostPages::new(len).map_err(|error| self.os("allocating memory", error.into()))?,
@@ -208,7 +208,7 @@ impl Drop for NvmeMachine {
 pub(super) fn limits(namespace: Namespace, most_bytes: u64, queues: Queues, cores: u32) -> DriveLimits {
     let any = DriveLimits::unidentified(DriveOptions::default(), MAPPED, cores);
     // Interrupts go to the driver.
-    DriveLimits { namespace, most_bytes, depth: queues.depth(), queues, interrupts: false, ..any }
+    DriveLimits { namespace, most_bytes, depth: queues.depth(), queues, pairs: 1, interrupts: false, ..any }
 }
 
 pub(super) fn facts(path: &Path, summary: String, limits: DriveLimits, is_emulated: bool) -> Facts {
@@ -267,7 +267,7 @@ fn first_read(
     let read = |way: &mut Way| {
         let mut queue = KernelQueue { way, file, node, namespace, pages, name: "" };
         let mut once = Some(queue.read(0, 1, 0, namespace.block_bytes, 0));
-        queue.run(1, || once.take(), &mut deadline(timer, FIRST, interrupted))
+        queue.run(1, |_| once.take(), &mut deadline(timer, FIRST, interrupted))
     };
     let done = match read(way) {
         // What a kernel answers that knows no such operation, or whose driver or security module does not permit it.

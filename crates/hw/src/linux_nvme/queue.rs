@@ -78,7 +78,7 @@ impl DriveQueue for KernelQueue<'_> {
     fn run(
         &mut self,
         depth: u32,
-        mut next: impl FnMut() -> Option<Passthrough>,
+        mut next: impl FnMut(usize) -> Option<Passthrough>,
         check: &mut impl FnMut() -> Result<(), NvmeError>,
     ) -> Result<(), NvmeError> {
         let (node, mut looked) = (self.node, Instant::now());
@@ -93,9 +93,9 @@ impl DriveQueue for KernelQueue<'_> {
         let done = match self.way {
             // SAFETY: `read` makes commands for bytes of the pages, which have no references. They outlive the commands: the
             // machine keeps them while any is outstanding.
-            Way::Ring(ring) => unsafe { ring.run(self.file.as_raw_fd(), depth, next, &mut check) },
+            Way::Ring(ring) => unsafe { ring.run(self.file.as_raw_fd(), depth, || next(0), &mut check) },
             Way::Calls(_) => loop {
-                let Some(command) = next() else { break Ok(()) };
+                let Some(command) = next(0) else { break Ok(()) };
                 // SAFETY: as above; the call ends with the command.
                 let done = unsafe { passthrough::read(self.file.as_fd(), command) };
                 if let Err(error) = done.and_then(|()| check()) {

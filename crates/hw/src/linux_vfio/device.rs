@@ -147,8 +147,8 @@ impl VfioDevice {
     }
 
     /// Connects a vector to an event.
-    pub(super) fn set_interrupt(&self, index: u32, vector: u32, event: &OwnedFd) -> io::Result<()> {
-        ioctl::set_interrupt(self.file(), index, vector, event.as_fd())
+    pub(super) fn set_interrupts(&self, index: u32, first: u32, events: &[OwnedFd]) -> io::Result<()> {
+        ioctl::set_interrupts(self.file(), index, first, events)
     }
 
     /// Number of vectors of a kind.

@@ -3,20 +3,20 @@
 use super::device::BusMaster;
 use super::faults::FaultLog;
 use super::host_window::HostWindow;
-use super::machine::mapped_of;
+use super::machine::{MAPPED, mapped_of};
 use super::registers::Registers;
 use super::transfers::REPORT;
-use super::{AddressSpace, VfioDevice, VfioError, VfioInterrupt};
+use super::{AddressSpace, VfioDevice, VfioError, VfioInterrupt, VfioVectors};
 use crate::drive_options::{CompletionBy, DataPointers, Destructive, DriveOptions, QueuePlace};
 use crate::host_pages::HostPages;
 use crate::linux_sysfs::{Attachment, Device, Kind, Range};
 use crate::nvme::{
-    Bar, Cmb, Command, Controller, ControllerData, DataPointer, DmaMemory, DriveLimits, DriveQueue, DriveRun,
-    Interrupt, IoInterrupt, IoQueues, MappedCmb, Namespace, NvmeError, PAGE, Places, QUEUE_BYTES, Queues, is_stopped,
-    list_bytes, registers_end,
+    Bar, Cmb, CmbLimits, Command, Controller, ControllerData, DataPointer, DmaMemory, DriveLimits, DrivePlan,
+    DriveQueue, DriveRun, Interrupt, IoInterrupts, IoQueues, MOST_PAIRS, MappedCmb, Namespace, NvmeError, PAGE, Places,
+    Queues, is_stopped, list_bytes, queue_bytes, registers_end,
 };
 use lanemark_dma::Region;
-use lanemark_machine::{Confirmed, DmaFacts, MachineError, Samples, Transfer, Verb};
+use lanemark_machine::{Confirmed, DmaFacts, MachineError, Samples};
 use lanemark_units::{Iova, format_size};
 use rustix::io::Errno;
 use std::path::Path;
@@ -41,6 +41,8 @@ pub(super) struct Drive {
     data: ControllerData,
     namespace: Option<Namespace>,
     depth: u32,
+    /// I/O queue pairs that it grants, and whose doorbells are mapped.
+    pairs: u32,
     mapped_bytes: u64,
     page_bytes: u64,
     pages: Option<HostPages>,
@@ -48,11 +50,12 @@ pub(super) struct Drive {
     is_running: bool,
 }
 
-/// The interrupts of a device of one kind: its VFIO index, and its name.
+/// The interrupts of a device of one kind: its VFIO index, its name, and the number of vectors.
 #[derive(Clone, Copy, Debug)]
 struct Vectors {
     index: u32,
     name: &'static str,
+    count: u32,
 }
 
 impl Vectors {
@@ -61,23 +64,21 @@ impl Vectors {
         for (index, name) in [(VFIO_PCI_MSIX_IRQ_INDEX, "MSI-X"), (VFIO_PCI_MSI_IRQ_INDEX, "MSI")] {
             let count = device.vectors(index).map_err(|error| format!("counting its {name} vectors: {error}"))?;
             if count > 0 {
-                return Ok(Some(Vectors { index, name }));
+                return Ok(Some(Vectors { index, name, count }));
             }
         }
         Ok(None)
     }
 }
 
-/// Vector of the I/O and of the admin completion queue: every device with interrupts has vector 0.
-const VECTOR: u16 = 0;
 /// Time after which a wait for an interrupt looks at the flags, in ms.
 const LOOK_MS: u32 = 100;
 
-impl Interrupt for VfioInterrupt {
-    fn wait(&self) -> Result<bool, Errno> {
-        match VfioInterrupt::wait(self, LOOK_MS) {
+impl Interrupt for VfioVectors {
+    fn wait(&self) -> Result<u64, Errno> {
+        match VfioVectors::wait(self, LOOK_MS) {
             // A signal ends the wait, and the caller looks at the flag.
-            Err(Errno::INTR) => Ok(false),
+            Err(Errno::INTR) => Ok(0),
             found => found,
         }
     }
@@ -93,11 +94,11 @@ struct DriveCmb {
 }
 
 impl DriveCmb {
-    /// Finds the buffer, and maps the pages for queues.
+    /// Finds the buffer, and maps it as far as it is used.
     fn open(registers: &Registers, device: &Arc<VfioDevice>, sysfs: &Device) -> Result<DriveCmb, String> {
         let cmb = Cmb::find(registers).map_err(|error| error.to_string())?;
         let kind = Some(Kind::Registers { may_load: true, may_store: true });
-        let (from, to) = (cmb.offset, cmb.offset.saturating_add(cmb.queue_bytes()));
+        let (from, to) = (cmb.offset, cmb.offset.saturating_add(cmb.len.min(MAPPED)));
         let place = Attachment::place(sysfs, Range { bar: cmb.bar, from, to, kind });
         let start = place.map_err(|error| error.to_string())?.bar.start.0;
         let memory = Registers::open(device, sysfs, cmb.bar, from, to).map_err(|error| error.to_string())?;
@@ -107,6 +108,11 @@ impl DriveCmb {
 
     const fn mapped(&self) -> MappedCmb<'_, Registers> {
         MappedCmb { cmb: self.cmb, memory: &self.memory, address: self.address }
+    }
+
+    const fn limits(&self) -> CmbLimits {
+        let (holds_completions, pages) = (self.cmb.holds_completions, self.cmb.pages());
+        CmbLimits { holds_completions, pages: if pages < MAPPED / PAGE { pages } else { MAPPED / PAGE } }
     }
 
     /// The addresses that the controller decodes: from the start of the BAR to the end of the buffer.
@@ -145,17 +151,17 @@ pub(super) struct DriveBench<'a> {
 pub(super) struct Layout {
     queues: u64,
     lists: u64,
-    /// Bytes of each list: one for each place of the window, and one for the scratch.
+    /// Bytes of each list: one for each place of each window, and one for the scratch.
     list: u64,
     pub(super) len: u64,
 }
 
 impl Layout {
-    fn of(transfer: &Transfer, data: DataPointers) -> Layout {
-        let Transfer { bytes, window, .. } = *transfer;
-        let queues = Places::of(transfer).end;
-        let (lists, list) = (queues + QUEUE_BYTES, list_bytes(data, bytes));
-        let len = (lists + (window.places(bytes) + 1) * list).next_multiple_of(PAGE);
+    fn of(asked: &DrivePlan, data: DataPointers) -> Layout {
+        let queues = Places::of(asked).end;
+        let (lists, list) = (queues + queue_bytes(asked.pairs), list_bytes(data, asked.transfer.bytes));
+        let places: u64 = asked.transfers().map(|of| of.window.places(of.bytes)).sum();
+        let len = (lists + (places + 1) * list).next_multiple_of(PAGE);
         Layout { queues, lists, list, len }
     }
 }
@@ -173,7 +179,7 @@ impl Drive {
     ) -> Result<Drive, VfioError> {
         let device = address_space.device();
         let unsupported = |because: String| VfioError::Unsupported { device: device.address(), because };
-        let registers = registers(device, sysfs).map_err(unsupported)?;
+        let (registers, most_pairs) = registers(device, sysfs).map_err(unsupported)?;
         let cmb = (options.queues() == QueuePlace::Cmb).then(|| DriveCmb::open(&registers, device, sysfs));
         let cmb = cmb.transpose().map_err(unsupported)?;
         let vectors = Vectors::of(device).map_err(unsupported)?;
@@ -187,7 +193,7 @@ impl Drive {
         let (page_bytes, mapped_bytes) = (pages.page_bytes(), mapped.min(mapped_of(pages.len(), mapped / 8)));
         let identified = {
             let own = cmb.as_ref().map(DriveCmb::region);
-            let window = HostWindow::map(address_space, &mut pages, QUEUE_BYTES, ADDRESS_BITS, own)
+            let window = HostWindow::map(address_space, &mut pages, queue_bytes(1), ADDRESS_BITS, own)
                 .map_err(|error| unsupported(format!("mapping memory for the drive: {error}")))?;
             let master = BusMaster::enable(Arc::clone(device));
             let _master = master.map_err(|error| unsupported(format!("enabling bus mastering: {error}")))?;
@@ -199,7 +205,7 @@ impl Drive {
             }
             identified
         };
-        let (data, namespace, depth) = identified.map_err(|error| match error {
+        let Identified { data, namespace, depth, granted } = identified.map_err(|error| match error {
             NvmeError::Interrupted => VfioError::Interrupted,
             error => unsupported(error.to_string()),
         })?;
@@ -228,6 +234,7 @@ impl Drive {
             data,
             namespace,
             depth,
+            pairs: granted.min(most_pairs),
             mapped_bytes,
             page_bytes,
             pages,
@@ -249,7 +256,7 @@ impl Drive {
     pub(super) fn limits(&self, cores: u32) -> Option<DriveLimits> {
         let most_bytes = DriveLimits::most_bytes(self.data.most_bytes);
         let (depth, mapped_bytes) = (self.depth, self.mapped_bytes);
-        let cmb = self.cmb.as_ref().map(|cmb| cmb.cmb.holds_completions);
+        let cmb = self.cmb.as_ref().map(DriveCmb::limits);
         let (interrupts, by_interrupt) =
             (self.vectors.is_some(), self.options.completions() == CompletionBy::Interrupt);
         self.namespace.map(|namespace| DriveLimits {
@@ -257,6 +264,7 @@ impl Drive {
             most_bytes,
             depth,
             queues: Queues::Own,
+            pairs: self.pairs,
             cmb,
             interrupts,
             by_interrupt,
@@ -279,11 +287,23 @@ impl Drive {
             |namespace| namespace.to_string(),
         );
         let queues = self.cmb.as_ref().map_or_else(|| "I/O queues in host memory".to_owned(), DriveCmb::summary);
+        let pairs = if self.pairs == 1 {
+            "1 I/O queue pair".to_owned()
+        } else {
+            format!("up to {} I/O queue pairs", self.pairs)
+        };
         let completions = match (self.options.completions(), self.vectors) {
-            (CompletionBy::Interrupt, Some(Vectors { name, .. })) => format!("completions by {name} interrupt"),
+            (CompletionBy::Interrupt, Some(Vectors { name, count, .. })) => {
+                let shared = match count {
+                    _ if count >= self.pairs => String::new(),
+                    1 => ", 1 vector for all queue pairs".to_owned(),
+                    _ => format!(", {count} vectors for all queue pairs"),
+                };
+                format!("completions by {name} interrupt{shared}")
+            }
             _ => "completions polled".to_owned(),
         };
-        format!("{}, {namespace}; {queues}, {}, {completions}", self.data, self.options.data().in_words())
+        format!("{}, {namespace}; {pairs}, {queues}, {}, {completions}", self.data, self.options.data().in_words())
     }
 }
 
@@ -293,15 +313,27 @@ pub(super) const fn facts((mapped_bytes, page_bytes): (u64, u64), depth: u32, ha
     DmaFacts { tags: depth, has_flag: true, fetches_only: !has_cmb, ..engine }
 }
 
-/// Maps the registers up to the last doorbell that is used.
-fn registers(device: &Arc<VfioDevice>, sysfs: &Device) -> Result<Registers, String> {
+/// Maps the registers up to the last doorbell that can be used; also returns the number of I/O queue pairs with doorbells.
+fn registers(device: &Arc<VfioDevice>, sysfs: &Device) -> Result<(Registers, u32), String> {
     /// End of the registers without doorbells.
     const CONTROLLER: u64 = 0x40;
-    let end = {
+    let bars = sysfs.bars().map_err(|error| error.to_string())?;
+    let len = bars.iter().find(|bar| bar.number == BAR).map_or(0, |bar| bar.len);
+    let (pairs, end) = {
         let first = Registers::open(device, sysfs, BAR, 0, CONTROLLER).map_err(|error| error.to_string())?;
-        registers_end(&first).map_err(|error| NvmeError::Os(error).to_string())?
+        registers_end(&first, MOST_PAIRS, len).map_err(|error| NvmeError::Os(error).to_string())?
     };
-    Registers::open(device, sysfs, BAR, 0, end).map_err(|error| error.to_string())
+    let registers = Registers::open(device, sysfs, BAR, 0, end).map_err(|error| error.to_string())?;
+    Ok((registers, pairs))
+}
+
+/// What is known of a drive that was identified.
+struct Identified {
+    data: ControllerData,
+    namespace: Option<Namespace>,
+    depth: u32,
+    /// I/O queue pairs that it grants.
+    granted: u32,
 }
 
 /// Enables, identifies and disables the controller.
@@ -310,13 +342,14 @@ fn identified(
     memory: &HostWindow<'_>,
     (wanted, cmb): (Option<u32>, Option<&DriveCmb>),
     check: &mut impl FnMut() -> Result<(), NvmeError>,
-) -> Result<(ControllerData, Option<Namespace>, u32), NvmeError> {
+) -> Result<Identified, NvmeError> {
     let mut controller = Controller::enable(registers, memory, 0, cmb.map(DriveCmb::mapped), check)?;
     let (data, namespace) = controller.identify(wanted, check)?;
     let queues = if cmb.is_some() { IoQueues::SubmissionsInCmb } else { IoQueues::Host };
-    let depth = controller.create_queues(queues, None, check)?;
+    let granted = controller.grant(MOST_PAIRS, check)?;
+    let depth = controller.create_queues(queues, 1, None, check)?;
     controller.disable()?;
-    Ok((data, namespace, depth))
+    Ok(Identified { data, namespace, depth, granted })
 }
 
 /// A check that ends a wait at the flag.
@@ -354,7 +387,7 @@ impl DmaMemory for HostWindow<'_> {
     }
 }
 
-/// The I/O queue pair of an enabled controller, and what its commands need.
+/// The I/O queue pairs of an enabled controller, and what its commands need.
 pub(super) struct OwnQueue<'a> {
     controller: Controller<'a, Registers, HostWindow<'a>>,
     window: &'a HostWindow<'a>,
@@ -386,7 +419,7 @@ impl DriveQueue for OwnQueue<'_> {
     fn run(
         &mut self,
         depth: u32,
-        next: impl FnMut() -> Option<Command>,
+        next: impl FnMut(usize) -> Option<Command>,
         check: &mut impl FnMut() -> Result<(), NvmeError>,
     ) -> Result<(), NvmeError> {
         self.controller.run(depth, next, check)
@@ -468,13 +501,13 @@ impl DriveBench<'_> {
         let window = self.mapped(&mut pages, layout)?;
         let master = BusMaster::enable(Arc::clone(self.address_space.device()));
         let _master = master.map_err(|error| self.os("enabling bus mastering", error))?;
-        let interrupt = self.interrupt()?;
-        let mut queue = self.queue(layout, &window, interrupt.as_ref())?;
+        let interrupts = self.interrupts()?;
+        let mut queue = self.queue(layout, &window, interrupts.as_ref())?;
         let blocks = (bytes / block) as u32;
         let read = |nth: u64| queue.read((from + nth * bytes) / block, blocks, nth * bytes, bytes, nth);
         let commands: Vec<Command> = (0..transfer.count).map(read).collect();
         let mut commands = commands.into_iter();
-        let done = self.work.commands(&mut queue, asked.depth, plan.timeout, || commands.next());
+        let done = self.work.commands(&mut queue, asked.depth, plan.timeout, |_| commands.next());
         done.map_err(|failure| self.work.failed(failure, plan.timeout))?;
         self.disabled(queue)?;
         window.read(0, to);
@@ -482,14 +515,17 @@ impl DriveBench<'_> {
     }
 
     pub(super) fn layout(&self) -> Layout {
-        Layout::of(&self.work.asked.transfer, self.drive.options.data())
+        Layout::of(&self.work.asked, self.drive.options.data())
     }
 
-    /// Enables the interrupt of the run, if it has one.
-    fn interrupt(&self) -> Result<Option<VfioInterrupt>, MachineError> {
-        let Some(vectors) = self.drive.vectors.filter(|_| self.work.asked.by_interrupt) else { return Ok(None) };
-        let enabled = VfioInterrupt::enable(Arc::clone(self.address_space.device()), vectors.index, VECTOR.into());
-        enabled.map(Some).map_err(|error| self.os("enabling an interrupt of the drive", error))
+    /// Enables the interrupts of the run, if it has any: a vector for each queue pair, or as many as the drive has.
+    fn interrupts(&self) -> Result<Option<VfioVectors>, MachineError> {
+        let asked = self.work.asked;
+        let Some(Vectors { index, count, .. }) = self.drive.vectors.filter(|_| asked.by_interrupt) else {
+            return Ok(None);
+        };
+        let enabled = VfioVectors::enable(Arc::clone(self.address_space.device()), index, count.min(asked.pairs));
+        enabled.map(Some).map_err(|error| self.os("enabling interrupts of the drive", error))
     }
 
     /// Maps the memory of a run for the drive.
@@ -504,14 +540,14 @@ impl DriveBench<'_> {
         &'a self,
         layout: Layout,
         window: &'a HostWindow<'a>,
-        interrupt: Option<&'a VfioInterrupt>,
+        interrupts: Option<&'a VfioVectors>,
     ) -> Result<OwnQueue<'a>, MachineError> {
         let failed = |error: NvmeError| self.work.failed((error, ""), self.work.plan.timeout);
         let registers = &self.drive.registers;
         let mut check = flag(Some(self.work.interrupted));
         let cmb = self.drive.cmb.as_ref().map(DriveCmb::mapped);
         let mut controller = Controller::enable(registers, window, layout.queues, cmb, &mut check).map_err(failed)?;
-        if self.work.asked.transfer.verb == Verb::Load {
+        if self.work.asked.overwritten() > 0 {
             // Another controller may have changed the namespace: its blocks would be others than those that were named.
             let (_, now) = controller.identify(Some(self.work.namespace.id), &mut check).map_err(failed)?;
             if now != Some(self.work.namespace) {
@@ -521,8 +557,9 @@ impl DriveBench<'_> {
                 )));
             }
         }
-        let interrupt = interrupt.map(|event| IoInterrupt { vector: VECTOR, event });
-        controller.create_queues(self.work.asked.queues, interrupt, &mut check).map_err(failed)?;
+        let interrupts = interrupts.map(|event| IoInterrupts { vectors: event.count(), event });
+        let DrivePlan { queues, pairs, .. } = self.work.asked;
+        controller.create_queues(queues, pairs, interrupts, &mut check).map_err(failed)?;
         Ok(OwnQueue {
             controller,
             window,
@@ -550,8 +587,8 @@ impl DriveBench<'_> {
     ) -> Result<Confirmed, MachineError> {
         let master = BusMaster::enable(Arc::clone(self.address_space.device()));
         let _master = master.map_err(|error| self.os("enabling bus mastering", error))?;
-        let interrupt = self.interrupt()?;
-        let mut queue = self.queue(layout, window, interrupt.as_ref())?;
+        let interrupts = self.interrupts()?;
+        let mut queue = self.queue(layout, window, interrupts.as_ref())?;
         self.work.once(&mut queue, Command::flush(self.work.namespace.id))?;
         let confirmed = self.work.measured(&mut queue, window.memory(), samples)?;
         self.disabled(queue)?;

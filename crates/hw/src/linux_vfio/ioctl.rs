@@ -180,26 +180,25 @@ pub(super) fn vectors(device: BorrowedFd<'_>, index: u32) -> io::Result<u32> {
     Ok(info.count)
 }
 
-/// Connects vector `vector` of a kind of interrupt to an eventfd, and enables the kind.
-pub(super) fn set_interrupt(device: BorrowedFd<'_>, index: u32, vector: u32, event: BorrowedFd<'_>) -> io::Result<()> {
+/// Connects the vectors of a kind of interrupt from `first` on to eventfds, and enables the kind.
+pub(super) fn set_interrupts(device: BorrowedFd<'_>, index: u32, first: u32, events: &[OwnedFd]) -> io::Result<()> {
     let flags = VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER;
-    set_irqs(device, [flags, index, vector, 1], Some(event))
+    set_irqs(device, [flags, index, first, events.len() as u32], events)
 }
 
 /// Disables a kind of interrupt.
 pub(super) fn disable_interrupts(device: BorrowedFd<'_>, index: u32) -> io::Result<()> {
-    set_irqs(device, [VFIO_IRQ_SET_DATA_NONE | VFIO_IRQ_SET_ACTION_TRIGGER, index, 0, 0], None)
+    set_irqs(device, [VFIO_IRQ_SET_DATA_NONE | VFIO_IRQ_SET_ACTION_TRIGGER, index, 0, 0], &[])
 }
 
-/// Flags, index, first vector and number of vectors, and the file of one vector.
-fn set_irqs(device: BorrowedFd<'_>, fields: [u32; 4], event: Option<BorrowedFd<'_>>) -> io::Result<()> {
-    // The structure, whose last field has no length, and one file number.
+/// Flags, index, first vector and number of vectors, and the files of the vectors.
+fn set_irqs(device: BorrowedFd<'_>, fields: [u32; 4], events: &[OwnedFd]) -> io::Result<()> {
+    // The structure, whose last field has no length, and the file numbers.
     const HEAD: usize = std::mem::size_of::<vfio_irq_set>() / 4;
-    let mut words = [0_u32; HEAD + 1];
-    let count = if event.is_some() { HEAD + 1 } else { HEAD };
-    words[0] = 4 * count as u32;
+    let mut words = vec![0_u32; HEAD];
+    words[0] = 4 * (HEAD + events.len()) as u32;
     words[1..=4].copy_from_slice(&fields);
-    words[HEAD] = event.map_or(0, |event| event.as_raw_fd().cast_unsigned());
-    // SAFETY: it takes this structure, whose length is its first field, followed by a file number.
+    words.extend(events.iter().map(|event| event.as_raw_fd().cast_unsigned()));
+    // SAFETY: it takes this structure, whose length is its first field, followed by the file numbers.
     unsafe { call(device, number::DEVICE_SET_IRQS, words.as_ptr() as usize) }.map(drop)
 }

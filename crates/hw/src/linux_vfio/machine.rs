@@ -213,7 +213,7 @@ impl VfioMachine {
     }
 
     /// Reads logical blocks of the drive from the byte `from` of its namespace on to `bytes`, by commands of `command_bytes`, of
-    /// which at most `depth` are outstanding.
+    /// which at most `depth` are outstanding on each of `pairs` I/O queue pairs.
     ///
     /// # Errors
     /// [`MachineError`] of a device without a namespace, of sizes that do not fit, and of the drive.
@@ -221,11 +221,11 @@ impl VfioMachine {
         &mut self,
         from: u64,
         command_bytes: u64,
-        depth: u32,
+        (depth, pairs): (u32, u32),
         bytes: &mut [u8],
     ) -> Result<(), MachineError> {
         self.check_device()?;
-        let plan = whole(command_bytes, bytes.len() as u64, depth);
+        let plan = whole(command_bytes, bytes.len() as u64, depth, pairs);
         let asked = self.asked_of_drive(&plan)?;
         self.runs += 1;
         self.with_drive(&plan, asked, |bench| bench.read(from, bytes))
@@ -248,7 +248,7 @@ impl VfioMachine {
         }
         self.check_device()?;
         let block = self.drive.as_ref().and_then(Drive::namespace).map_or(512, |namespace| namespace.block_bytes);
-        let plan = whole(block, block, 1);
+        let plan = whole(block, block, 1, 1);
         let asked = self.asked_of_drive(&plan)?;
         self.runs += 1;
         let mut found = None;

@@ -23,7 +23,7 @@
 //! | `container`, `iommufd` | the same by each interface |
 //! | `physical` | physical addresses, for devices without an IOMMU |
 //! | `properties` | [`IommuProperties`] |
-//! | `device`, `region`, `interrupt` | [`VfioDevice`], its regions, and an interrupt as an eventfd |
+//! | `device`, `region`, `interrupt` | [`VfioDevice`], its regions, and interrupts as eventfds |
 //! | `ioctl`, `capability` | the ioctls of VFIO, one function each, and the chains in their answers |
 //! | `iommufd_ioctl` | those of iommufd |
 //! | `iommu` | [`Iommu`], the backend of `lanemark-dma` |
@@ -94,6 +94,8 @@ pub use device::{DRIVER, VfioDevice};
 pub use error::VfioError;
 pub use interface::VfioInterface;
 pub use interrupt::VfioInterrupt;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+use interrupt::VfioVectors;
 pub use iommu::Iommu;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub use machine::VfioMachine;

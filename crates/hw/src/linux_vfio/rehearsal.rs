@@ -170,16 +170,16 @@ fn drive_summary(limits: DriveLimits, options: DriveOptions, pages: Option<HostP
         Some(_) => {
             "controller memory buffer, at the place in CMBLOC and CMBSZ (loaded), enabled by CMBMSC (stored; then CMBSTS is loaded): \
              its first 4 KiB are overwritten by the submission queue, the next 4 KiB by the completion queue if CMBSZ.CQS permits \
-             one there; the run is refused if the buffer cannot hold submission queues"
+             one there, and with --channels 4 KiB by each submission queue; the run is refused if the buffer cannot hold submission queues"
         }
     };
     vec![
         format!(
-            "NVMe drive, registers in BAR{}: CAP and CSTS (loaded), CC, AQA, ASQ, ACQ and the doorbells of two queue pairs (stored)",
+            "NVMe drive, registers in BAR{}: CAP and CSTS (loaded), CC, AQA, ASQ, ACQ and the doorbells of the queue pairs (stored)",
             drive::BAR
         ),
         format!(
-            "commands: Identify, Create I/O Completion Queue, Create I/O Submission Queue, Read and Flush of {namespace}; {}",
+            "commands: Identify, Set Features (Number of Queues), Create I/O Completion Queue, Create I/O Submission Queue, Read and Flush of {namespace}; {}",
             match limits.expendable_bytes {
                 0 => "no command that writes to the medium".to_owned(),
                 bytes => format!("Write for plans with DMA reads: overwrites at most its first {}", format_size(bytes)),
@@ -187,7 +187,7 @@ fn drive_summary(limits: DriveLimits, options: DriveOptions, pages: Option<HostP
         ),
         format!(
             "size of logical blocks, size of the namespace and largest transfer are known when the drive has been identified; sizes that \
-             do not fit are refused then; at most {} outstanding commands",
+             do not fit are refused then; at most {} outstanding commands on each of the I/O queue pairs that it grants",
             limits.depth
         ),
         queues.to_owned(),

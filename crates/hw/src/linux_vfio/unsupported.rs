@@ -44,7 +44,7 @@ impl VfioMachine {
     pub fn attachment(&self) -> Option<&Attachment> {
         match self.never {}
     }
-    pub fn read_drive(&mut self, _: u64, _: u64, _: u32, _: &mut [u8]) -> Result<(), MachineError> {
+    pub fn read_drive(&mut self, _: u64, _: u64, _: (u32, u32), _: &mut [u8]) -> Result<(), MachineError> {
         match self.never {}
     }
     pub fn read_unmapped(&mut self) -> Result<UnmappedRead, MachineError> {

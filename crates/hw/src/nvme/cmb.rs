@@ -12,7 +12,7 @@ const SPACE: u64 = 1 << 1;
 /// CMBSTS.CBAI: the address of the buffer is invalid. Source: NVM Express Base Specification 2.0, 3.1.3.17.
 const INVALID_ADDRESS: u64 = 1;
 
-/// Bytes of the buffer that queues take: a page of submissions, and a page of completions if it can hold them.
+/// Bytes of the buffer that a queue pair takes: a page of submissions and a page of completions.
 const QUEUES: u64 = 2 * PAGE;
 
 /// Largest value of CMBSZ.SZU, for units of 64 GiB. Source: NVM Express Base Specification 2.0, 3.1.3.12.
@@ -86,9 +86,9 @@ impl Cmb {
         })
     }
 
-    /// Bytes from its start that queues take.
-    pub(crate) const fn queue_bytes(&self) -> u64 {
-        if self.holds_completions { QUEUES } else { PAGE }
+    /// Number of whole pages, which are of one queue each.
+    pub(crate) const fn pages(&self) -> u64 {
+        self.len / PAGE
     }
 }
 

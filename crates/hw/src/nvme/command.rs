@@ -8,6 +8,7 @@ mod opcode {
     pub(super) const CREATE_SQ: u64 = 0x01;
     pub(super) const CREATE_CQ: u64 = 0x05;
     pub(super) const IDENTIFY: u64 = 0x06;
+    pub(super) const SET_FEATURES: u64 = 0x09;
     /// Source: NVM Command Set Specification 1.0, figure "Opcodes for NVM Commands".
     pub(super) const FLUSH: u64 = 0x00;
     pub(super) const WRITE: u64 = 0x01;
@@ -20,6 +21,9 @@ mod cns {
     pub(super) const CONTROLLER: u32 = 0x01;
     pub(super) const ACTIVE_NAMESPACES: u32 = 0x02;
 }
+
+/// Feature identifier of Number of Queues. Source: NVM Express Base Specification 2.0, figure "Set Features - Feature Identifiers".
+const NUMBER_OF_QUEUES: u32 = 0x07;
 
 /// Field PSDT of dword 0: the data pointer is an SGL descriptor. Source: NVM Express Base Specification 2.0, figure "Common
 /// Command Format".
@@ -63,6 +67,12 @@ impl Command {
 
     pub(crate) const fn identify_namespace(namespace: u32, data: u64) -> Command {
         Command::identify("Identify (namespace)", cns::NAMESPACE, namespace, data)
+    }
+
+    /// Requests `pairs` (1 to 65535) I/O queue pairs: NCQR and NSQR, which count from 0.
+    pub(super) const fn number_of_queues(pairs: u32) -> Command {
+        let (name, opcode, data) = ("Set Features (Number of Queues)", opcode::SET_FEATURES, DataPointer::NONE);
+        Command { name, opcode, namespace: 0, data, dwords: [NUMBER_OF_QUEUES, (pairs - 1) << 16 | (pairs - 1), 0] }
     }
 
     /// A completion queue in contiguous memory (PC), whose completions are followed by this interrupt (IEN and IV).
@@ -129,5 +139,6 @@ mod tests {
         assert_eq!(Command::create_completions(1, 64, 0x1000, None).entry(0)[5], 0x1_003f_0001);
         assert_eq!(Command::create_completions(1, 64, 0x1000, Some(5)).entry(0)[5], 0x5_0003_003f_0001);
         assert_eq!(Command::create_submissions(1, 2, 0x1000).entry(0)[5], 0x1_0001_0001_0001);
+        assert_eq!(Command::number_of_queues(4).entry(0)[..6], [9, 0, 0, 0, 0, 0x3_0003_0000_0007]);
     }
 }

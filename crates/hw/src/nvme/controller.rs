@@ -1,23 +1,24 @@
-//! A controller: enabling, identification, its I/O queue pair, and disabling.
+//! A controller: enabling, identification, its I/O queue pairs, and disabling.
 
 use super::cmb::MappedCmb;
 use super::command::Command;
 use super::error::NvmeError;
 use super::identify::{Active, ControllerData, Namespace};
-use super::memory::{Bar, DmaMemory, Interrupt, PAGE};
+use super::memory::{Bar, DmaMemory, Interrupt, PAGE, Vector};
 use super::queue::{ENTRIES, Place, QueueMemory, QueuePair};
 use super::register::{self, ACQ, AQA, ASQ, CAP, CC, CSTS, Capabilities, ENABLE, FATAL, READY};
+use super::several;
 use std::time::{Duration, Instant};
 
-/// Memory for queues and for the data of Identify.
-pub(crate) const QUEUE_BYTES: u64 = 5 * PAGE;
+/// Memory for the data of Identify, the admin queues and so many I/O queue pairs.
+pub(crate) const fn queue_bytes(pairs: u32) -> u64 {
+    IO + 2 * PAGE * pairs as u64
+}
 
-/// Pages of the memory for queues, in this order.
+/// Pages of the memory for queues, in this order; those of the I/O queues follow, two for each pair.
 const ADMIN: [u64; 2] = [0, PAGE];
-const IO: [u64; 2] = [2 * PAGE, 3 * PAGE];
-/// Pages of the I/O queues in a controller memory buffer.
-const IN_CMB: [u64; 2] = [0, PAGE];
-const DATA: u64 = 4 * PAGE;
+const DATA: u64 = 2 * PAGE;
+const IO: u64 = 3 * PAGE;
 
 /// Longest time of an admin command; Linux waits as long (`admin_timeout` of its driver).
 const ADMIN_TIME: Duration = Duration::from_mins(1);
@@ -25,8 +26,6 @@ const ADMIN_TIME: Duration = Duration::from_mins(1);
 const AT_ONCE: Duration = Duration::from_secs(1);
 /// Pause between two looks at CSTS.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Number of the I/O queue pair.
-const QUEUE: u16 = 1;
 
 /// An enabled controller, until [`disable`](Controller::disable) or until it is dropped.
 #[derive(Debug)]
@@ -37,7 +36,7 @@ pub(crate) struct Controller<'a, B: Bar, M: DmaMemory> {
     at: u64,
     capabilities: Capabilities,
     admin: QueuePair<'a>,
-    io: Option<QueuePair<'a>>,
+    io: Vec<QueuePair<'a>>,
     is_enabled: bool,
     /// Whether the controller recognises the addresses of its memory buffer.
     has_cmb: bool,
@@ -48,22 +47,23 @@ pub(crate) struct Controller<'a, B: Bar, M: DmaMemory> {
 pub(crate) enum IoQueues {
     /// None.
     Host,
-    /// The submission queue.
+    /// The submission queues.
     SubmissionsInCmb,
     /// Both.
     InCmb,
 }
 
-/// The interrupt after completions of the I/O queue.
+/// The interrupts after completions of the I/O queues.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct IoInterrupt<'a> {
-    /// Vector of the I/O completion queue. The admin queue has vector 0; both may be the same.
-    pub(crate) vector: u16,
+pub(crate) struct IoInterrupts<'a> {
+    /// Number of vectors, from 0 on: one for each I/O completion queue, or fewer that they share. The admin queue has vector 0,
+    /// too.
+    pub(crate) vectors: u16,
     pub(crate) event: &'a dyn Interrupt,
 }
 
 impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
-    /// Disables and enables a controller. Its admin queues are in the [`QUEUE_BYTES`] of `memory` from `at`, a multiple of a
+    /// Disables and enables a controller. Its admin queues are in the [`queue_bytes`] of `memory` from `at`, a multiple of a
     /// page, on. Its I/O queues are there or in `cmb`, as [`create_queues`](Controller::create_queues) is told. `check` is
     /// called while it waits, and ends the wait with an error.
     ///
@@ -89,10 +89,10 @@ impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
         let places = ADMIN.map(|page| Place::Host(at + page));
         let admin = QueuePair::new(0, entries(capabilities), places, capabilities, None);
         let queues = QueueMemory { host: memory, cmb };
-        let (io, is_enabled, has_cmb) = (None, false, false);
+        let (io, is_enabled, has_cmb) = (Vec::new(), false, false);
         let mut controller = Controller { bar, memory: queues, at, capabilities, admin, io, is_enabled, has_cmb };
         controller.set_enabled(false, check)?;
-        for word in (at..at + QUEUE_BYTES).step_by(8) {
+        for word in (at..at + IO).step_by(8) {
             memory.store(word, 0);
         }
         let size = u64::from(entries(capabilities) - 1);
@@ -197,41 +197,71 @@ impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
         Ok((controller, Some(Namespace::readable(id, &self.data()).map_err(unusable)?)))
     }
 
-    /// Creates the I/O queue pair; returns its depth. Without an interrupt, completions are polled.
+    /// Requests `wanted` I/O queue pairs, before any is created; returns the number that the controller grants.
+    ///
+    /// # Errors
+    /// [`NvmeError`] of the command, and of `check`.
+    pub(crate) fn grant(
+        &mut self,
+        wanted: u32,
+        check: &mut impl FnMut() -> Result<(), NvmeError>,
+    ) -> Result<u32, NvmeError> {
+        self.admin(&Command::number_of_queues(wanted), check)?;
+        // Dword 0: NSQA in bits 15:0 and NCQA in bits 31:16, which count from 0.
+        let granted = self.admin.result(&self.memory)?;
+        Ok((granted & 0xffff).min(granted >> 16) + 1)
+    }
+
+    /// Creates `pairs` I/O queue pairs; returns the depth of each. Without interrupts, completions are polled.
     ///
     /// # Errors
     /// [`NvmeError`] of a command, of a memory buffer that is absent or refused, and of `check`.
     pub(crate) fn create_queues(
         &mut self,
         queues: IoQueues,
-        interrupt: Option<IoInterrupt<'a>>,
+        pairs: u32,
+        interrupts: Option<IoInterrupts<'a>>,
         check: &mut impl FnMut() -> Result<(), NvmeError>,
     ) -> Result<u32, NvmeError> {
-        let entries = entries(self.capabilities);
-        let places = self.places(queues);
-        if queues != IoQueues::Host {
-            if let Some(cmb) = &self.memory.cmb {
-                self.has_cmb = true;
-                cmb.enable(self.bar, self.capabilities)?;
-            }
-            for place in places {
-                self.memory.clear(place, PAGE)?;
-            }
+        let granted = self.grant(pairs, check)?;
+        if granted < pairs {
+            return Err(NvmeError::QueuePairs { wanted: pairs, granted });
+        }
+        if let Some(cmb) = self.memory.cmb.as_ref().filter(|_| queues != IoQueues::Host) {
+            self.has_cmb = true;
+            cmb.enable(self.bar, self.capabilities)?;
+        }
+        for nth in 0..pairs {
+            let vector = interrupts.map(|by| Vector { number: nth as u16 % by.vectors.max(1), event: by.event });
+            self.create_pair(self.places(queues, nth, pairs), vector, check)?;
+        }
+        Ok(self.io.first().map_or(0, QueuePair::depth))
+    }
+
+    /// Creates the next I/O queue pair at these places: submissions, completions.
+    fn create_pair(
+        &mut self,
+        places: [Place; 2],
+        vector: Option<Vector<'a>>,
+        check: &mut impl FnMut() -> Result<(), NvmeError>,
+    ) -> Result<(), NvmeError> {
+        let (id, entries) = (self.io.len() as u16 + 1, entries(self.capabilities));
+        for place in places {
+            self.memory.clear(place, PAGE)?;
         }
         let [submissions, completions] = places.map(|place| self.memory.address(place));
         let (submissions, completions) = (submissions?, completions?);
-        let vector = interrupt.map(|interrupt| interrupt.vector);
-        self.admin(&Command::create_completions(QUEUE, entries, completions, vector), check)?;
-        self.admin(&Command::create_submissions(QUEUE, entries, submissions), check)?;
-        let event = interrupt.map(|interrupt| interrupt.event);
-        let io = self.io.insert(QueuePair::new(QUEUE, entries, places, self.capabilities, event));
-        Ok(io.depth())
+        let number = vector.map(|vector| vector.number);
+        self.admin(&Command::create_completions(id, entries, completions, number), check)?;
+        self.admin(&Command::create_submissions(id, entries, submissions), check)?;
+        self.io.push(QueuePair::new(id, entries, places, self.capabilities, vector));
+        Ok(())
     }
 
-    /// Places of the I/O queues: submissions, completions.
-    fn places(&self, queues: IoQueues) -> [Place; 2] {
-        let host = IO.map(|page| Place::Host(self.at + page));
-        let cmb = IN_CMB.map(Place::Cmb);
+    /// Places of a pair of I/O queues: submissions, completions. In the memory buffer, all submissions precede all completions.
+    fn places(&self, queues: IoQueues, nth: u32, pairs: u32) -> [Place; 2] {
+        let host = [0, PAGE].map(|page| Place::Host(self.at + IO + 2 * PAGE * u64::from(nth) + page));
+        let cmb = [nth, pairs + nth].map(|page| Place::Cmb(PAGE * u64::from(page)));
         match queues {
             IoQueues::Host => host,
             IoQueues::SubmissionsInCmb => [cmb[0], host[1]],
@@ -239,8 +269,8 @@ impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
         }
     }
 
-    /// Runs the commands of `next` with at most `depth` outstanding, until it returns `None` and all have completed.
-    /// `check` is called during long waits, and ends them with an error.
+    /// Runs the commands of `next`, given the number of a queue pair, with at most `depth` outstanding on each pair, until it
+    /// returns `None` and all have completed. `check` is called during long waits, and ends them with an error.
     ///
     /// # Errors
     /// [`NvmeError`] of the first command that fails, and of `check`.
@@ -248,12 +278,15 @@ impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
     pub(crate) fn run(
         &mut self,
         depth: u32,
-        mut next: impl FnMut() -> Option<Command>,
+        mut next: impl FnMut(usize) -> Option<Command>,
         check: &mut impl FnMut() -> Result<(), NvmeError>,
     ) -> Result<(), NvmeError> {
-        let Some(io) = &mut self.io else { return Err(NvmeError::Unsupported("there is no I/O queue")) };
-        let depth = depth.clamp(1, io.depth());
-        while let Some(command) = next() {
+        let Some(first) = self.io.first() else { return Err(NvmeError::Unsupported("there is no I/O queue")) };
+        let depth = depth.clamp(1, first.depth());
+        let [io] = self.io.as_mut_slice() else {
+            return several::run(self.bar, &self.memory, &mut self.io, depth, next, check);
+        };
+        while let Some(command) = next(0) {
             if io.outstanding() == depth {
                 io.wait(self.bar, &self.memory, check)?;
             }
@@ -267,7 +300,7 @@ impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
 
     /// Name of an outstanding I/O command.
     pub(crate) fn waiting_for(&self) -> &'static str {
-        self.io.as_ref().map_or("", QueuePair::waiting_for)
+        self.io.iter().map(QueuePair::waiting_for).find(|name| !name.is_empty()).unwrap_or("")
     }
 }
 
@@ -305,10 +338,12 @@ mod tests {
     use super::*;
     use crate::drive_options::DataPointers;
 
+    /// Most I/O queue pairs of a test.
+    const PAIRS: u32 = 4;
     /// Offsets of the queues, of a list and of data in the memory.
     const QUEUES: u64 = 0;
-    const LIST: u64 = QUEUE_BYTES;
-    const PLACE: u64 = QUEUE_BYTES + PAGE;
+    const LIST: u64 = queue_bytes(PAIRS);
+    const PLACE: u64 = LIST + PAGE;
 
     fn memory() -> FakeMemory {
         FakeMemory::new(PLACE + (64 << 10) + PAGE)
@@ -337,14 +372,14 @@ mod tests {
         assert_eq!((data.model.as_str(), data.most_bytes), ("FAKE", Some(512 << 10)));
         let namespace = namespace.unwrap();
         assert_eq!((namespace.id, namespace.blocks, namespace.block_bytes), (5, Fake::BLOCKS, 512));
-        assert_eq!(controller.create_queues(IoQueues::Host, None, &mut always).unwrap(), 63);
+        assert_eq!(controller.create_queues(IoQueues::Host, 1, None, &mut always).unwrap(), 63);
         for by in DataPointers::ALL {
             for (first, bytes) in [(3, 512), (4, 4096), (5, 8192), (6, 12288), (7, 64 << 10)] {
                 assert!(list_bytes(by, bytes) <= PAGE);
                 for at in [PLACE, PLACE + 512] {
                     let to = DataPointer::of(by, &memory, at, bytes, LIST);
                     let mut once = Some(Command::read(namespace.id, first, (bytes / 512) as u32, to));
-                    controller.run(1, || once.take(), &mut never).unwrap();
+                    controller.run(1, |_| once.take(), &mut never).unwrap();
                     assert_eq!(memory.bytes(at, bytes), Fake::image(first * 512, bytes), "{by} {bytes} at {at}");
                 }
             }
@@ -360,12 +395,12 @@ mod tests {
             // Completions come when the controller has this many commands, and in reverse order.
             let fake = Fake::new(&memory, Fault::Batches(depth));
             let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
-            controller.create_queues(IoQueues::Host, None, &mut always).unwrap();
+            controller.create_queues(IoQueues::Host, 1, None, &mut always).unwrap();
             let mut reads = (0..200 * u64::from(depth)).map(|n| {
                 let to = pointer(&memory, 512);
                 Command::read(5, n % Fake::BLOCKS, 1, to)
             });
-            controller.run(depth, || reads.next(), &mut never).unwrap();
+            controller.run(depth, |_| reads.next(), &mut never).unwrap();
             assert_eq!((fake.reads(), fake.most_outstanding()), (200 * u64::from(depth), depth));
         }
     }
@@ -377,10 +412,10 @@ mod tests {
             let fake = Fake::new(&memory, Fault::Batches(depth));
             let event = Bell::new(&fake);
             let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
-            let interrupt = Some(IoInterrupt { vector: 0, event: &event });
-            controller.create_queues(IoQueues::Host, interrupt, &mut always).unwrap();
+            let interrupt = Some(IoInterrupts { vectors: 1, event: &event });
+            controller.create_queues(IoQueues::Host, 1, interrupt, &mut always).unwrap();
             let mut reads = (0..200 * u64::from(depth)).map(|n| Command::read(5, n % 16, 1, pointer(&memory, 512)));
-            controller.run(depth, || reads.next(), &mut never).unwrap();
+            controller.run(depth, |_| reads.next(), &mut never).unwrap();
             assert_eq!((fake.reads(), fake.most_outstanding()), (200 * u64::from(depth), depth));
             // Each wait takes all completions of a batch.
             assert_eq!(event.arrived(), 200, "depth {depth}");
@@ -393,10 +428,10 @@ mod tests {
         let fake = Fake::new(&memory, Fault::NoInterrupt);
         let event = Bell::new(&fake);
         let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
-        let interrupt = Some(IoInterrupt { vector: 0, event: &event });
-        controller.create_queues(IoQueues::Host, interrupt, &mut always).unwrap();
+        let interrupt = Some(IoInterrupts { vectors: 1, event: &event });
+        controller.create_queues(IoQueues::Host, 1, interrupt, &mut always).unwrap();
         let mut once = Some(Command::flush(5));
-        let said = controller.run(1, || once.take(), &mut never).unwrap_err();
+        let said = controller.run(1, |_| once.take(), &mut never).unwrap_err();
         assert_eq!(said, NvmeError::NoInterrupt { command: "Flush" });
     }
 
@@ -406,14 +441,14 @@ mod tests {
         let fake = Fake::new(&memory, Fault::OnlyInterrupts);
         let event = Bell::new(&fake);
         let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
-        let interrupt = Some(IoInterrupt { vector: 0, event: &event });
-        controller.create_queues(IoQueues::Host, interrupt, &mut always).unwrap();
+        let interrupt = Some(IoInterrupts { vectors: 1, event: &event });
+        controller.create_queues(IoQueues::Host, 1, interrupt, &mut always).unwrap();
         let (mut once, mut checks) = (Some(Command::flush(5)), 0);
         let mut third = || {
             checks += 1;
             if checks < 3 { Ok(()) } else { Err(NvmeError::Late) }
         };
-        assert_eq!(controller.run(1, || once.take(), &mut third).unwrap_err(), NvmeError::Late);
+        assert_eq!(controller.run(1, |_| once.take(), &mut third).unwrap_err(), NvmeError::Late);
         assert_eq!(event.arrived(), 3);
     }
 
@@ -430,14 +465,18 @@ mod tests {
             assert_eq!((cmb.bar, cmb.offset, cmb.holds_completions), (0, Fake::CMB, true));
             let mapped = MappedCmb { cmb, memory: &fake, address: Fake::BAR + Fake::CMB };
             let mut controller = Controller::enable(&fake, &memory, QUEUES, Some(mapped), &mut always).unwrap();
-            assert_eq!(controller.create_queues(queues, None, &mut always).unwrap(), 63);
+            assert_eq!(controller.create_queues(queues, 1, None, &mut always).unwrap(), 63);
             let mut reads = (0..200).map(|n| Command::read(5, n % 16, 1, pointer(&memory, 512)));
-            controller.run(3, || reads.next(), &mut never).unwrap_err();
+            controller.run(3, |_| reads.next(), &mut never).unwrap_err();
             // The last batch is not full: two of 200 commands are outstanding.
             assert_eq!((fake.reads(), controller.waiting_for()), (198, "Read"));
-            let host: Vec<u64> = [2 * PAGE, 3 * PAGE].map(|at| memory.load(at + 8) | memory.load(at)).into();
+            let host: Vec<u64> = [IO, IO + PAGE].map(|at| memory.load(at + 8) | memory.load(at)).into();
             let is_used = [false, queues == IoQueues::SubmissionsInCmb];
-            assert_eq!(host.iter().map(|word| *word != 0).collect::<Vec<_>>(), is_used, "{queues:?} in host memory");
+            assert_eq!(
+                host.iter().map(|word| *word != u64::MAX).collect::<Vec<_>>(),
+                is_used,
+                "{queues:?} in host memory"
+            );
             drop(controller);
             assert!(!fake.is_enabled() && fake.has_no_cmb_address());
         }
@@ -456,12 +495,12 @@ mod tests {
         let mapped = MappedCmb { cmb: Cmb::find(&fake).unwrap(), memory: &fake, address: Fake::BAR + Fake::CMB };
         assert!(fake.has_no_cmb_address(), "as before the look");
         let mut controller = Controller::enable(&fake, &memory, QUEUES, Some(mapped), &mut always).unwrap();
-        let said = controller.create_queues(IoQueues::SubmissionsInCmb, None, &mut always).unwrap_err().to_string();
+        let said = controller.create_queues(IoQueues::SubmissionsInCmb, 1, None, &mut always).unwrap_err().to_string();
         assert!(said.contains("CMBSTS.CBAI"), "{said}");
         drop(controller);
         assert!(fake.has_no_cmb_address());
         let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
-        let said = controller.create_queues(IoQueues::InCmb, None, &mut always).unwrap_err().to_string();
+        let said = controller.create_queues(IoQueues::InCmb, 1, None, &mut always).unwrap_err().to_string();
         assert!(said.contains("no controller memory buffer is mapped"), "{said}");
     }
 
@@ -484,10 +523,10 @@ mod tests {
         let memory = memory();
         let fake = Fake::new(&memory, Fault::None);
         let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
-        controller.create_queues(IoQueues::Host, None, &mut always).unwrap();
+        controller.create_queues(IoQueues::Host, 1, None, &mut always).unwrap();
         let mut run = |command: Command| {
             let mut once = Some(command);
-            controller.run(1, || once.take(), &mut never)
+            controller.run(1, |_| once.take(), &mut never)
         };
         assert_eq!(run(Command::flush(5)), Ok(()));
         let to = pointer(&memory, 512);
@@ -547,9 +586,9 @@ mod tests {
         let memory = memory();
         let fake = Fake::new(&memory, Fault::Batches(2));
         let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
-        controller.create_queues(IoQueues::Host, None, &mut always).unwrap();
+        controller.create_queues(IoQueues::Host, 1, None, &mut always).unwrap();
         let mut once = Some(Command::flush(5));
-        assert_eq!(controller.run(1, || once.take(), &mut never), Err(NvmeError::Late));
+        assert_eq!(controller.run(1, |_| once.take(), &mut never), Err(NvmeError::Late));
         assert_eq!(controller.waiting_for(), "Flush");
     }
 }

@@ -24,6 +24,11 @@ pub(crate) enum NvmeError {
     /// A property that an option needs.
     #[error("{because}: use another drive, or remove the option {option}")]
     NoOption { because: &'static str, option: &'static str },
+    /// Fewer I/O queue pairs than before.
+    #[error(
+        "the drive grants {granted} I/O queue pairs (Set Features, Number of Queues), and the run needs {wanted}: use fewer --channels"
+    )]
+    QueuePairs { wanted: u32, granted: u32 },
     /// A namespace that cannot be used.
     #[error(
         "namespace {id}: {because}; active namespaces: {active}: name another one with --namespace, or use another drive"

@@ -71,6 +71,8 @@ struct Queue {
     tail: u64,
     /// Number of completions so far.
     completed: u64,
+    /// Vector of the interrupt after a completion; `None` without interrupts.
+    vector: Option<u64>,
 }
 
 /// Memory buffer of the fake controller.
@@ -92,26 +94,26 @@ pub(super) struct Fake<'a> {
     fault: Fault,
     cmb: FakeCmb,
     registers: RefCell<Vec<u8>>,
-    queues: RefCell<[Queue; 2]>,
-    waiting: RefCell<Vec<[u64; 8]>>,
+    queues: RefCell<[Queue; 1 + Fake::PAIRS as usize]>,
+    /// Commands that were fetched, with the numbers of their queues.
+    waiting: RefCell<Vec<(usize, [u64; 8])>>,
     most_outstanding: Cell<u32>,
     reads: Cell<u64>,
-    /// Whether the I/O completion queue has interrupts, and how many were sent.
-    has_interrupt: Cell<bool>,
-    interrupts: Cell<u64>,
+    /// Interrupts that were sent, by vector.
+    interrupts: Cell<[u64; Fake::PAIRS as usize]>,
 }
 
-/// Interrupts of the fake controller, like an eventfd: all since the last wait count as one.
+/// Interrupts of the fake controller, like eventfds: all of a vector since the last wait count as one.
 #[derive(Debug)]
 pub(super) struct Bell<'a> {
     fake: &'a Fake<'a>,
-    seen: Cell<u64>,
+    seen: Cell<[u64; Fake::PAIRS as usize]>,
     arrived: Cell<u64>,
 }
 
 impl<'a> Bell<'a> {
     pub(super) fn new(fake: &'a Fake<'a>) -> Bell<'a> {
-        Bell { fake, seen: Cell::new(0), arrived: Cell::new(0) }
+        Bell { fake, seen: Cell::default(), arrived: Cell::new(0) }
     }
 
     /// Number of looks at which one had arrived.
@@ -121,25 +123,31 @@ impl<'a> Bell<'a> {
 }
 
 impl Interrupt for Bell<'_> {
-    fn wait(&self) -> Result<bool, Errno> {
-        let is_new = self.seen.replace(self.fake.interrupts.get()) != self.fake.interrupts.get();
-        let has_arrived = is_new || self.fake.fault == Fault::OnlyInterrupts;
-        self.arrived.set(self.arrived.get() + u64::from(has_arrived));
-        Ok(has_arrived)
+    fn wait(&self) -> Result<u64, Errno> {
+        let sent = self.fake.interrupts.get();
+        let before = self.seen.replace(sent);
+        let is_new = |vector: &usize| sent[*vector] != before[*vector] || self.fake.fault == Fault::OnlyInterrupts;
+        let arrived = (0..sent.len()).filter(is_new).fold(0, |arrived, vector| arrived | 1 << vector);
+        self.arrived.set(self.arrived.get() + u64::from(arrived != 0));
+        Ok(arrived)
     }
 }
 
 impl<'a> Fake<'a> {
     pub(super) const BLOCKS: u64 = 4096;
+    /// I/O queue pairs that it grants.
+    pub(super) const PAIRS: u32 = 4;
     /// Active namespaces.
     const NAMESPACES: [u32; 3] = [5, 8, 9];
     /// CAP: 64 entries, 500 ms, the NVM command set.
     const CAP: u64 = 1 << 37 | 1 << 24 | 63;
 
+    /// End of the doorbells.
+    const DOORBELLS_END: u64 = 0x1000 + 8 * (1 + Fake::PAIRS as u64);
     /// Offset of the memory buffer in BAR 0.
     pub(super) const CMB: u64 = 0x2000;
     /// Size of the memory buffer, in bytes.
-    const CMB_BYTES: u64 = 0x2000;
+    const CMB_BYTES: u64 = 0x8000;
     /// Address of the BAR.
     pub(super) const BAR: u64 = 0xfe00_0000;
 
@@ -165,18 +173,17 @@ impl<'a> Fake<'a> {
             waiting: RefCell::default(),
             most_outstanding: Cell::new(0),
             reads: Cell::new(0),
-            has_interrupt: Cell::new(false),
-            interrupts: Cell::new(0),
+            interrupts: Cell::default(),
         };
         fake.show_cmb(cmb == FakeCmb::Legacy);
         fake
     }
 
-    /// Makes CMBLOC and CMBSZ readable, or not: two units of 4 KiB at the third one, for all queues.
+    /// Makes CMBLOC and CMBSZ readable, or not: eight units of 4 KiB from the third one on, for all queues.
     fn show_cmb(&self, is_shown: bool) {
         if self.fault != Fault::Gone {
             self.set(0x38, if is_shown { 2 << 12 } else { 0 });
-            self.set(0x3c, if is_shown { 2 << 12 | 3 } else { 0 });
+            self.set(0x3c, if is_shown { 8 << 12 | 3 } else { 0 });
         }
     }
 
@@ -255,37 +262,41 @@ impl<'a> Fake<'a> {
             let at = queue.submissions + queue.head * SUBMISSION;
             queue.head = (queue.head + 1) % queue.entries;
             let command = std::array::from_fn(|n| self.word_at(at + 8 * n as u64));
-            self.waiting.borrow_mut().push(command);
+            self.waiting.borrow_mut().push((number, command));
         }
         let waiting = self.waiting.borrow().len() as u32;
-        let batch = if let (1, Fault::Batches(batch)) = (number, self.fault) { batch } else { 1 };
-        if number == 1 {
+        let batch = if let (1.., Fault::Batches(batch)) = (number, self.fault) { batch } else { 1 };
+        if number > 0 {
             self.most_outstanding.set(self.most_outstanding.get().max(waiting));
         }
         if waiting >= batch {
             let commands = std::mem::take(&mut *self.waiting.borrow_mut());
-            commands.iter().rev().for_each(|command| self.complete(number, command));
+            commands.iter().rev().for_each(|(number, command)| self.complete(*number, command));
         }
     }
 
     fn complete(&self, number: usize, command: &[u64; 8]) {
-        if number == 1 && self.fault == Fault::OnlyInterrupts {
+        if number > 0 && self.fault == Fault::OnlyInterrupts {
             return;
         }
-        let status = if number == 0 { self.admin(command) } else { self.io(command) };
+        let (status, result) = if number == 0 { self.admin(command) } else { (self.io(command), 0) };
         let mut queues = self.queues.borrow_mut();
         let queue = &mut queues[number];
         let phase = u64::from((queue.completed / queue.entries).is_multiple_of(2));
         let at = queue.completions + queue.completed % queue.entries * COMPLETION;
         queue.completed += 1;
         let id = if self.fault == Fault::WrongIdentifier { 9 } else { command[0] >> 16 & 0xffff };
+        self.put_word_at(at, result);
         self.put_word_at(at + 8, (status << 17 | phase << 16 | id) << 32 | queue.head);
-        if number == 1 && self.has_interrupt.get() && self.fault != Fault::NoInterrupt {
-            self.interrupts.set(self.interrupts.get() + 1);
+        if let Some(vector) = queue.vector.filter(|_| self.fault != Fault::NoInterrupt) {
+            let mut sent = self.interrupts.get();
+            sent[vector as usize] += 1;
+            self.interrupts.set(sent);
         }
     }
 
-    fn admin(&self, command: &[u64; 8]) -> u64 {
+    /// Status and dword 0 of the completion.
+    fn admin(&self, command: &[u64; 8]) -> (u64, u64) {
         let mut data = vec![0; PAGE as usize];
         match (command[0] & 0xff, command[5] & 0xffff) {
             (6, 1) => {
@@ -305,21 +316,25 @@ impl<'a> Fake<'a> {
                 // The second namespace has metadata.
                 data[128] = if command[0] >> 32 == u64::from(Fake::NAMESPACES[1]) { 8 } else { 0 };
             }
-            (5, 1) => {
-                self.queues.borrow_mut()[1].completions = command[3];
-                // IEN, in dword 11.
-                self.has_interrupt.set(command[5] >> 33 & 1 == 1);
-                return 0;
+            (5, number) if number <= Fake::PAIRS.into() => {
+                let queue = &mut self.queues.borrow_mut()[number as usize];
+                queue.completions = command[3];
+                // IEN and IV, in dword 11.
+                queue.vector = (command[5] >> 33 & 1 == 1).then_some(command[5] >> 48);
+                return (0, 0);
             }
-            (1, 1) => {
-                let queue = &mut self.queues.borrow_mut()[1];
+            (1, number) if number <= Fake::PAIRS.into() => {
+                let queue = &mut self.queues.borrow_mut()[number as usize];
                 (queue.submissions, queue.entries) = (command[3], (command[5] >> 16 & 0xffff) + 1);
-                return 0;
+                return (0, 0);
             }
-            _ => return 1,
+            // Command Sequence Error, after a queue was created.
+            (9, 7) if self.queues.borrow()[1].completions != 0 => return (0x0c, 0),
+            (9, 7) => return (0, u64::from(Fake::PAIRS - 1) << 16 | u64::from(Fake::PAIRS - 1)),
+            _ => return (1, 0),
         }
         self.memory.put(command[3], &data);
-        0
+        (0, 0)
     }
 
     /// The memory of a command: addresses and lengths.
@@ -397,7 +412,7 @@ impl Bar for Fake<'_> {
                 let entries = (self.register(0x24) & 0xfff) + 1;
                 let admin =
                     Queue { submissions: address(0x28), completions: address(0x30), entries, ..Queue::default() };
-                *self.queues.borrow_mut() = [admin, Queue::default()];
+                *self.queues.borrow_mut() = std::array::from_fn(|n| if n == 0 { admin } else { Queue::default() });
                 let status = match self.fault {
                     Fault::NeverReady => 0,
                     Fault::Fatal => 2,
@@ -406,7 +421,7 @@ impl Bar for Fake<'_> {
                 self.set(0x1c, status);
             }
             0x14 if self.fault != Fault::Gone => self.set(0x1c, 0),
-            0x1000 | 0x1008 => {
+            0x1000..Fake::DOORBELLS_END if offset.is_multiple_of(8) => {
                 let number = (offset as usize - 0x1000) / 8;
                 self.queues.borrow_mut()[number].tail = value;
                 self.fetch(number);

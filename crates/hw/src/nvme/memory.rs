@@ -25,8 +25,22 @@ pub(crate) trait DmaMemory {
     fn iova(&self, offset: u64) -> u64;
 }
 
-/// The interrupt of a completion queue.
+/// The interrupts of completion queues.
 pub(crate) trait Interrupt: std::fmt::Debug {
-    /// Waits for the interrupt, for at most 100 ms; returns whether it has arrived since the last call.
-    fn wait(&self) -> Result<bool, Errno>;
+    /// Waits for an interrupt, for at most 100 ms; returns the vectors of which one has arrived since the last call, a bit each.
+    fn wait(&self) -> Result<u64, Errno>;
+}
+
+/// An interrupt vector of a completion queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Vector<'a> {
+    pub(super) number: u16,
+    pub(super) event: &'a dyn Interrupt,
+}
+
+impl Vector<'_> {
+    /// Whether it is one of those that have arrived.
+    pub(super) const fn is_in(self, arrived: u64) -> bool {
+        arrived >> self.number & 1 == 1
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Controller::enable   CAP, AQA, ASQ, ACQ, CC.EN --> CSTS.RDY, within the time of CAP.TO
-//!  Controller           Identify, Create I/O CQ and SQ; then reads, flushes and writes through one queue pair
+//!  Controller           Identify, Set Features (Number of Queues), Create I/O CQ and SQ; then reads, flushes and writes
 //!  disable              CC.EN = 0 --> CSTS.RDY = 0: the controller makes no DMA afterwards
 //! ```
 //!
@@ -19,11 +19,14 @@
 //! | `command` | the commands as submission queue entries |
 //! | `status` | the status of a completion, by name |
 //! | `queue` | a pair of a submission and a completion queue, in host memory or in the controller memory buffer |
+//! | `several` | several pairs, served by one core in turns |
 //! | `cmb` | the controller memory buffer |
 //! | `data`, `prp`, `sgl` | data pointers: PRP entries and lists, SGL descriptors and segments |
 //! | `identify` | the data of Identify |
 //! | `controller` | [`Controller`] |
-//! | `plan` | check of plans: the reads or writes that a plan asks for, or the reason for a refusal |
+//! | `limits` | properties of a drive that decide which plans it can run |
+//! | `plan` | check of plans: the reads and writes that a plan asks for, or the reason for a refusal |
+//! | `direction` | the transfers of one direction of a plan, and their blocks |
 //! | `run` | runs of these plans through any queue, and verification of the bytes |
 //! | `error` | errors, each with a remedy |
 //!
@@ -33,27 +36,32 @@ mod cmb;
 mod command;
 mod controller;
 mod data;
+mod direction;
 mod error;
 #[cfg(test)]
 mod fake;
 mod identify;
+mod limits;
 mod memory;
 mod plan;
 mod prp;
 mod queue;
 mod register;
 mod run;
+mod several;
 mod sgl;
 mod status;
 
 pub(crate) use cmb::{Cmb, MappedCmb};
 pub(crate) use command::Command;
-pub(crate) use controller::{Controller, IoInterrupt, IoQueues, QUEUE_BYTES, is_stopped};
+pub(crate) use controller::{Controller, IoInterrupts, IoQueues, is_stopped, queue_bytes};
 pub(crate) use data::{DataPointer, list_bytes};
 pub(crate) use error::NvmeError;
 pub(crate) use identify::{ControllerData, Namespace};
+pub(crate) use limits::{CmbLimits, DriveLimits, Queues};
 pub(crate) use memory::{Bar, DmaMemory, Interrupt, PAGE};
-pub(crate) use plan::{DriveLimits, DrivePlan, Queues, of as commands_of, whole};
+pub(crate) use plan::{DrivePlan, of as commands_of, whole};
 pub(crate) use register::registers_end;
 pub(crate) use run::{DriveQueue, DriveRun, Places, deadline};
+pub(crate) use several::MOST_PAIRS;
 pub(crate) use status::Status;

@@ -1,14 +1,11 @@
 //! Check of plans with DMA against an NVMe drive: its reads or writes, or the reason for a refusal.
 
 use super::controller::IoQueues;
-use super::identify::Namespace;
-use super::prp::MOST_BYTES;
-use super::queue::MOST_DEPTH;
-use crate::drive_options::{CompletionBy, DriveOptions, QueuePlace};
+use super::limits::{CmbLimits, DriveLimits, Queues};
 use crate::x86::refusal::Refusal;
 use lanemark_machine::{
-    Completion, CoreWork, Descriptors, DmaCall, EngineJob, EngineWork, HostMemory, Lane, Partner, Pattern, Plan, Share,
-    Task, Transfer, Verb, Window, Work,
+    Completion, CoreWork, Descriptors, DmaCall, EngineJob, EngineWork, HostMemory, Lane, OnChannels, Partner, Pattern,
+    Plan, Share, Task, Transfer, Verb, Window, Work,
 };
 use lanemark_units::{MemoryType, format_size};
 use std::fmt;
@@ -19,7 +16,11 @@ pub(crate) struct DrivePlan {
     /// Index of the core that submits them.
     pub(crate) core: u32,
     pub(crate) transfer: Transfer,
-    /// Most outstanding commands.
+    /// DMA reads that alternate with the DMA writes of `transfer`, as many and as long, with other memory and other blocks.
+    pub(crate) reads: Option<Transfer>,
+    /// Number of I/O queue pairs, over which the commands are distributed round-robin.
+    pub(crate) pairs: u32,
+    /// Most outstanding commands of each pair.
     pub(crate) depth: u32,
     /// Places of the queues, if this program owns them.
     pub(crate) queues: IoQueues,
@@ -27,117 +28,66 @@ pub(crate) struct DrivePlan {
     pub(crate) by_interrupt: bool,
 }
 
+impl DrivePlan {
+    /// The transfers of each direction.
+    pub(crate) fn transfers(&self) -> impl Iterator<Item = Transfer> + use<> {
+        std::iter::once(self.transfer).chain(self.reads)
+    }
+
+    /// Bytes at the start of the namespace that it overwrites: each place has blocks of its own, because two writes to one block
+    /// have no order.
+    pub(crate) fn overwritten(&self) -> u64 {
+        let lost = |of: Transfer| of.window.places(of.bytes).saturating_mul(of.bytes);
+        self.transfers().filter(|transfer| transfer.verb == Verb::Load).map(lost).max().unwrap_or(0)
+    }
+}
+
 impl fmt::Display for DrivePlan {
     /// The commands in words, for a dry run.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Transfer { verb, bytes, count, window, .. } = self.transfer;
-        let queues = match self.queues {
-            IoQueues::Host => "",
-            IoQueues::SubmissionsInCmb => ", by a submission queue in the controller memory buffer",
-            IoQueues::InCmb => ", by both queues in the controller memory buffer",
+        let Transfer { verb, bytes, count, .. } = self.transfer;
+        let (queue, queues) =
+            if self.pairs > 1 { ("submission queues", "all queues") } else { ("a submission queue", "both queues") };
+        let by = match self.queues {
+            IoQueues::Host => String::new(),
+            IoQueues::SubmissionsInCmb => format!(", by {queue} in the controller memory buffer"),
+            IoQueues::InCmb => format!(", by {queues} in the controller memory buffer"),
         };
         let completions = if self.by_interrupt { ", completions by interrupt" } else { "" };
-        let (size, depth, from, last) =
-            (format_size(bytes), self.depth, window.offset, window.offset + window.len.max(bytes) - 1);
-        let (what, direction, blocks) = match verb {
-            Verb::Store => ("reads of the drive", "to", String::new()),
-            Verb::Load => {
-                let overwritten = format_size(window.places(bytes) * bytes);
-                ("writes to the drive", "from", format!("; the first {overwritten} of the namespace is overwritten"))
+        let pairs = if self.pairs > 1 { format!(" on each of {} I/O queue pairs", self.pairs) } else { String::new() };
+        let (size, depth) = (format_size(bytes), self.depth);
+        let offsets = |of: &Transfer| {
+            let Transfer { bytes, window, .. } = *of;
+            format!("offsets {:#x} to {:#x}", window.offset, window.offset + window.len.max(bytes) - 1)
+        };
+        let overwritten = format!("the first {} of the namespace is overwritten", format_size(self.overwritten()));
+        let (what, each, memory, blocks) = match (verb, &self.reads) {
+            (Verb::Store, None) => ("reads of the drive", "", format!("to {}", offsets(&self.transfer)), String::new()),
+            (Verb::Load, _) => {
+                ("writes to the drive", "", format!("from {}", offsets(&self.transfer)), format!("; {overwritten}"))
             }
+            (Verb::Store, Some(reads)) => (
+                "reads of the drive and writes to it, alternately",
+                " of each",
+                format!("reads to {}, writes from {}", offsets(&self.transfer), offsets(reads)),
+                format!("; {overwritten}, and blocks behind it are read"),
+            ),
         };
         write!(
             f,
-            "{what}: {count} x {size} per iteration, at most {depth} outstanding, {direction} offsets {from:#x} to {last:#x} of \
-             the mapped memory{queues}{completions}{blocks}; the blocks of the last iteration are read once more at the end, and compared"
+            "{what}: {count} x {size}{each} per iteration, at most {depth} outstanding{pairs}, {memory} of the mapped \
+             memory{by}{completions}{blocks}; the blocks of the last iteration are read once more at the end, and compared"
         )
     }
 }
 
-/// Properties of a drive that decide which plans it can run.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct DriveLimits {
-    pub(crate) namespace: Namespace,
-    /// Largest transfer.
-    pub(crate) most_bytes: u64,
-    pub(crate) depth: u32,
-    pub(crate) queues: Queues,
-    /// Whether completions can be in the controller memory buffer; `None` if it is not used.
-    pub(crate) cmb: Option<bool>,
-    /// Whether an interrupt can announce completions.
-    pub(crate) interrupts: bool,
-    /// Whether completions are announced by an interrupt in plans that do not say.
-    pub(crate) by_interrupt: bool,
-    /// Bytes at the start of the namespace that may be overwritten; 0 for none.
-    pub(crate) expendable_bytes: u64,
-    pub(crate) mapped_bytes: u64,
-    pub(crate) cores: u32,
-}
-
-/// The owner of the queues, for depths and refusals.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Queues {
-    /// This program.
-    Own,
-    /// The kernel's driver, which takes commands by `io_uring`.
-    Kernel,
-    /// The kernel's driver, which takes commands by ioctl.
-    Ioctl,
-}
-
-impl Queues {
-    /// Most outstanding commands of this program.
-    pub(crate) const fn depth(self) -> u32 {
-        match self {
-            Queues::Own | Queues::Kernel => MOST_DEPTH,
-            Queues::Ioctl => 1,
-        }
-    }
-
-    /// Why no more than `depth` commands can be outstanding.
-    fn limit(self, depth: u32) -> String {
-        match self {
-            Queues::Own | Queues::Kernel => format!("the queues hold {depth} outstanding commands"),
-            Queues::Ioctl => "an ioctl runs one command at a time, and io_uring cannot be used here".to_owned(),
-        }
-    }
-}
-
-impl DriveLimits {
-    /// Limits before a drive is identified: blocks of 512 B, and no further restriction. If `options` ask for a controller
-    /// memory buffer, it is assumed to hold both queues.
-    pub(crate) fn unidentified(options: DriveOptions, mapped_bytes: u64, cores: u32) -> DriveLimits {
-        let namespace = Namespace { id: 1, blocks: u64::MAX >> 9, block_bytes: 512, metadata_bytes: 0 };
-        let cmb = (options.queues() == QueuePlace::Cmb).then_some(true);
-        let (most_bytes, depth, queues) = (MOST_BYTES, MOST_DEPTH, Queues::Own);
-        let (interrupts, by_interrupt) = (true, options.completions() == CompletionBy::Interrupt);
-        let expendable_bytes = options.destructive.map_or(0, |named| named.bytes);
-        DriveLimits {
-            namespace,
-            most_bytes,
-            depth,
-            queues,
-            cmb,
-            interrupts,
-            by_interrupt,
-            expendable_bytes,
-            mapped_bytes,
-            cores,
-        }
-    }
-
-    /// Largest transfer of a controller with this limit, by its data pointers.
-    pub(crate) fn most_bytes(limit: Option<u64>) -> u64 {
-        limit.unwrap_or(MOST_BYTES).min(MOST_BYTES)
-    }
-}
-
-/// The plan of one iteration that reads `len` bytes by commands of `bytes` bytes.
-pub(crate) fn whole(bytes: u64, len: u64, depth: u32) -> Plan {
+/// The plan of one iteration that reads `len` bytes by commands of `bytes` bytes, on this many queue pairs.
+pub(crate) fn whole(bytes: u64, len: u64, depth: u32, pairs: u32) -> Plan {
     let window = Window { offset: 0, len, pattern: Pattern::Sequential };
     let (verb, partner, outstanding) = (Verb::Store, Partner::Host, Some(depth));
     let count = len.div_ceil(bytes.max(1));
-    Plan::new(vec![EngineJob::Transfer(Transfer { card: 0, verb, partner, bytes, count, window, outstanding })], 1)
+    let transfer = Transfer { card: 0, verb, partner, bytes, count, window, outstanding };
+    Plan::new(OnChannels { transfer, channels: pairs }, 1)
 }
 
 /// The commands of a plan with DMA; `None` for other work.
@@ -146,7 +96,7 @@ pub(crate) fn of(plan: &Plan, limits: &DriveLimits) -> Option<Result<DrivePlan, 
         Work::Engines(work) => engines(work, limits),
         Work::Cores(CoreWork { lanes, before }) if plan.work.dma_calls().next().is_some() => match lanes.as_slice() {
             [Lane { core, task: Task::DmaCall(call) }] if before.is_empty() => self::call(*core, call, limits),
-            _ => refused("driver calls of several cores", "the drive has one I/O queue pair"),
+            _ => refused("driver calls of several cores", "one core serves all I/O queue pairs of the drive"),
         },
         Work::Relay(_) => refused("a relay by cards", "one drive is open"),
         Work::Cores(_) | Work::Exchange(_) | Work::Queue(_) => return None,
@@ -160,22 +110,20 @@ fn refused<T>(what: impl Into<String>, because: impl Into<String>) -> Result<T, 
 }
 
 fn engines(work: &EngineWork, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
-    let transfer = match work.jobs.as_slice() {
-        [EngineJob::Transfer(transfer)] => *transfer,
-        [EngineJob::WriteRead(_)] => {
-            return refused(
-                "writes that are followed by reads",
-                "a run sends either Read or Write commands, which a drive may execute in any order",
-            );
+    let (transfer, reads, pairs, outstanding) = match work.jobs.as_slice() {
+        [EngineJob::Transfer(transfer)] => (*transfer, None, 1, transfer.outstanding),
+        [EngineJob::WriteRead(both)] if both.is_mixed => {
+            (both.write, Some(both.read()), 1, both.write.outstanding.map(|pairs| pairs.saturating_mul(2)))
         }
-        [EngineJob::OnChannels(dealt)] => {
-            return refused(format!("{} channels of a card", dealt.channels), "the drive has one I/O queue pair");
+        [EngineJob::WriteRead(_)] => {
+            return refused("a read that follows a write", "a drive may execute its commands in any order");
+        }
+        [EngineJob::OnChannels(dealt)] => (dealt.transfer, None, dealt.channels, dealt.transfer.outstanding),
+        [EngineJob::OnChannels(write), EngineJob::OnChannels(read)] if is_one_each(write, read) => {
+            (write.transfer, Some(read.transfer), 2, write.transfer.outstanding)
         }
         jobs => {
-            return refused(
-                format!("{} jobs of devices", jobs.len()),
-                "one drive is open, whose commands are all reads or all writes",
-            );
+            return refused(format!("{} jobs of devices", jobs.len()), "one drive is open");
         }
     };
     if work.memory != HostMemory::default() {
@@ -184,9 +132,16 @@ fn engines(work: &EngineWork, limits: &DriveLimits) -> Result<DrivePlan, Refusal
             "its memory was written by a core of its own socket",
         );
     }
-    let depth = transfer.outstanding.unwrap_or(limits.depth);
+    let depth = outstanding.unwrap_or(limits.depth);
     let queues = if limits.cmb.is_some() { IoQueues::SubmissionsInCmb } else { IoQueues::Host };
-    Ok(DrivePlan { core: 0, transfer, depth, queues, by_interrupt: limits.by_interrupt })
+    Ok(DrivePlan { core: 0, transfer, reads, pairs, depth, queues, by_interrupt: limits.by_interrupt })
+}
+
+/// Whether one channel writes and the other one reads, as many transfers of the same length.
+fn is_one_each(write: &OnChannels, read: &OnChannels) -> bool {
+    let (one, other) = (write.transfer, read.transfer);
+    let alike = Transfer { verb: Verb::Load, window: other.window, ..one };
+    [write.channels, read.channels] == [1, 1] && one.verb == Verb::Store && other == alike
 }
 
 fn call(core: u32, call: &DmaCall, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
@@ -197,7 +152,7 @@ fn call(core: u32, call: &DmaCall, limits: &DriveLimits) -> Result<DrivePlan, Re
         Share::List => return refused("a list that is built by the call", "commands are prepared in advance"),
     }
     if channel != 0 {
-        return refused(format!("channel {channel} of a card"), "the drive has one I/O queue pair, counted from 0");
+        return refused(format!("channel {channel} of a card"), "a call uses the first I/O queue pair, counted from 0");
     }
     let queues = self::queues(descriptors, completion, limits)?;
     let by_interrupt = completion == Completion::Interrupt;
@@ -208,7 +163,7 @@ fn call(core: u32, call: &DmaCall, limits: &DriveLimits) -> Result<DrivePlan, Re
         };
         return refused("an interrupt at the end of a transfer", because);
     }
-    Ok(DrivePlan { core, transfer, depth: 1, queues, by_interrupt })
+    Ok(DrivePlan { core, transfer, reads: None, pairs: 1, depth: 1, queues, by_interrupt })
 }
 
 /// The queues of a call: descriptors that a core writes to the device are commands in its memory buffer, and a register that
@@ -235,7 +190,7 @@ fn queues(descriptors: Descriptors, completion: Completion, limits: &DriveLimits
         (Descriptors::Written(memory_type), Some(_)) if memory_type != MemoryType::Uc => {
             refused(format!("descriptors in {memory_type} memory"), "the controller memory buffer is mapped as UC")
         }
-        (Descriptors::Written(_), Some(false)) if is_in_device => refused(
+        (Descriptors::Written(_), Some(cmb)) if is_in_device && !cmb.holds_completions => refused(
             "completions in the device",
             "the controller memory buffer of this drive cannot hold completion queues (CMBSZ.CQS)",
         ),
@@ -244,10 +199,55 @@ fn queues(descriptors: Descriptors, completion: Completion, limits: &DriveLimits
     }
 }
 
-/// Checks a transfer against the drive and the mapped memory.
+/// Checks the transfers against the drive and the mapped memory.
 fn fits(asked: DrivePlan, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
-    let Transfer { card, verb, partner, bytes, window, .. } = asked.transfer;
-    let DriveLimits { namespace, most_bytes, depth, queues, mapped_bytes, cores, expendable_bytes, .. } = *limits;
+    let DriveLimits { namespace, depth, queues, pairs, cores, expendable_bytes, .. } = *limits;
+    asked.transfers().try_for_each(|transfer| fits_one(&transfer, limits))?;
+    if asked.core >= cores {
+        return refused(format!("core {}", asked.core), format!("{cores} cores are usable, counted from 0"));
+    }
+    if asked.depth > depth {
+        return refused(format!("{} outstanding transfers", asked.depth), queues.limit(depth));
+    }
+    if asked.pairs > pairs {
+        return refused(format!("{} channels of a card", asked.pairs), queues.limit_of_pairs(pairs));
+    }
+    let in_cmb = match asked.queues {
+        IoQueues::Host => 0,
+        IoQueues::SubmissionsInCmb => u64::from(asked.pairs),
+        IoQueues::InCmb => 2 * u64::from(asked.pairs),
+    };
+    if let Some(CmbLimits { pages, .. }) = limits.cmb.filter(|cmb| cmb.pages < in_cmb) {
+        let because = format!("the controller memory buffer has room for {pages}, of a page each");
+        return refused(format!("{in_cmb} queues in the drive"), because);
+    }
+    let id = namespace.id;
+    let lost = asked.overwritten();
+    if lost > expendable_bytes {
+        let permitted = format_size(expendable_bytes);
+        let because = format!("--destructive permits {permitted}: name more, as {id}:64MiB, or use a smaller --window");
+        return refused(format!("writes to {} of the medium", format_size(lost)), because);
+    }
+    if lost > namespace.bytes() {
+        let because = format!("the namespace has {}: use a smaller --window", format_size(namespace.bytes()));
+        return refused(format!("writes to {} of the medium", format_size(lost)), because);
+    }
+    let Some(reads) = asked.reads else { return Ok(asked) };
+    let end = |of: &Transfer| of.window.offset.saturating_add(of.window.len.max(of.bytes));
+    if asked.transfer.window.offset < end(&reads) && reads.window.offset < end(&asked.transfer) {
+        return refused("both directions with the same host memory", "their bytes could not be verified");
+    }
+    if namespace.bytes() - lost < asked.transfer.bytes {
+        let because = format!("the namespace has {}: use a smaller --window", format_size(namespace.bytes()));
+        return refused(format!("reads behind the first {}, which are overwritten", format_size(lost)), because);
+    }
+    Ok(asked)
+}
+
+/// Checks the transfers of one direction.
+fn fits_one(transfer: &Transfer, limits: &DriveLimits) -> Result<(), Refusal> {
+    let Transfer { card, verb, partner, bytes, window, .. } = *transfer;
+    let DriveLimits { namespace, most_bytes, queues, mapped_bytes, expendable_bytes, .. } = *limits;
     if card != 0 || partner != Partner::Host {
         return refused("DMA between cards", "one drive is open");
     }
@@ -262,9 +262,6 @@ fn fits(asked: DrivePlan, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
         };
         return refused("DMA reads of host memory", because);
     }
-    if asked.core >= cores {
-        return refused(format!("core {}", asked.core), format!("{cores} cores are usable, counted from 0"));
-    }
     let block = namespace.block_bytes;
     let size = || format!("a transfer of {}", format_size(bytes));
     if bytes == 0 || !bytes.is_multiple_of(block) {
@@ -276,9 +273,6 @@ fn fits(asked: DrivePlan, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
     }
     if bytes > namespace.bytes() {
         return refused(size(), format!("the namespace has {}", format_size(namespace.bytes())));
-    }
-    if asked.depth > depth {
-        return refused(format!("{} outstanding transfers", asked.depth), queues.limit(depth));
     }
     // Source: NVM Express Base Specification 2.0, 4.1.1: the offset of the first PRP entry is a multiple of 4 B.
     if !window.offset.is_multiple_of(4) || !window.step(bytes).is_multiple_of(4) {
@@ -292,28 +286,24 @@ fn fits(asked: DrivePlan, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
         let because = format!("{} can be mapped", format_size(mapped_bytes));
         return refused(format!("a window of {} of host memory", format_size(window.len)), because);
     }
-    // Each place is written to blocks of its own, because two writes to one block have no order.
-    let lost = if verb == Verb::Load { window.places(bytes).saturating_mul(bytes) } else { 0 };
-    if lost > expendable_bytes {
-        let (permitted, id) = (format_size(expendable_bytes), namespace.id);
-        let because = format!("--destructive permits {permitted}: name more, as {id}:64MiB, or use a smaller --window");
-        return refused(format!("writes to {} of the medium", format_size(lost)), because);
-    }
-    if lost > namespace.bytes() {
-        let because = format!("the namespace has {}: use a smaller --window", format_size(namespace.bytes()));
-        return refused(format!("writes to {} of the medium", format_size(lost)), because);
-    }
-    Ok(asked)
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::identify::Namespace;
     use super::*;
+    use crate::drive_options::DriveOptions;
+    use lanemark_machine::WriteRead;
 
     fn limits() -> DriveLimits {
         let namespace = Namespace { id: 1, blocks: 256, block_bytes: 512, metadata_bytes: 0 };
         let any = DriveLimits::unidentified(DriveOptions::default(), 1 << 20, 1);
         DriveLimits { namespace, most_bytes: 64 << 10, interrupts: false, ..any }
+    }
+
+    fn cmb_of(holds_completions: bool) -> CmbLimits {
+        CmbLimits { holds_completions, pages: 2 }
     }
 
     fn transfer(bytes: u64) -> Transfer {
@@ -381,6 +371,52 @@ mod tests {
     }
 
     #[test]
+    fn channels_are_queue_pairs_up_to_those_that_are_granted_and_fit_into_the_memory_buffer() {
+        let on = |channels| Plan::new(OnChannels { transfer: transfer(512), channels }, 1);
+        let granted = DriveLimits { pairs: 4, ..limits() };
+        let words = of(&on(4), &granted).unwrap().ok().unwrap().to_string();
+        assert!(words.contains("at most 63 outstanding on each of 4 I/O queue pairs"), "{words}");
+        let said = verdict(&on(5), &granted);
+        assert!(said.contains("5 channels of a card: the drive grants 4 I/O queue pairs"), "{said}");
+        let of_kernel = DriveLimits { queues: Queues::Kernel, pairs: 1, ..limits() };
+        assert!(verdict(&on(2), &of_kernel).contains("the kernel's driver chooses the queue"));
+        let in_cmb = DriveLimits { cmb: Some(cmb_of(true)), ..granted };
+        assert_eq!(verdict(&on(2), &in_cmb), "depth 63");
+        let said = verdict(&on(3), &in_cmb);
+        assert!(said.contains("3 queues in the drive: the controller memory buffer has room for 2"), "{said}");
+    }
+
+    #[test]
+    fn reads_and_writes_alternate_on_one_pair_or_have_a_pair_each_with_other_memory_and_other_blocks() {
+        let window = |offset| Window { offset, len: 64 << 10, pattern: Pattern::Sequential };
+        let write = Transfer { window: window(0), ..transfer(512) };
+        let mixed = |read, outstanding, is_mixed| {
+            let write = Transfer { outstanding, ..write };
+            Plan::new(vec![EngineJob::WriteRead(WriteRead { write, read, is_mixed })], 1)
+        };
+        let named = |expendable_bytes| DriveLimits { expendable_bytes, ..limits() };
+        let both = mixed(window(64 << 10), None, true);
+        assert!(verdict(&both, &limits()).contains("only to a namespace that --destructive names"));
+        let words = of(&both, &named(64 << 10)).unwrap().ok().unwrap().to_string();
+        assert!(words.contains("reads of the drive and writes to it, alternately: 2 x 512B of each"), "{words}");
+        assert!(words.contains("the first 64KiB of the namespace is overwritten, and blocks behind it are read"));
+        assert_eq!(verdict(&mixed(window(64 << 10), Some(3), true), &named(64 << 10)), "depth 6");
+        assert!(verdict(&mixed(window(512), None, true), &named(64 << 10)).contains("the same host memory"));
+        assert!(verdict(&mixed(window(0), None, false), &named(64 << 10)).contains("in any order"));
+        // The namespace has 128 KiB, of which all would be overwritten.
+        let long = Window { len: 128 << 10, ..window(64 << 10) };
+        assert!(verdict(&mixed(long, None, true), &named(1 << 20)).contains("reads behind the first 128KiB"));
+        let job = |transfer| EngineJob::OnChannels(OnChannels { transfer, channels: 1 });
+        let read = Transfer { verb: Verb::Load, window: window(64 << 10), ..write };
+        let found = of(&Plan::new(vec![job(write), job(read)], 1), &named(64 << 10)).unwrap().ok().unwrap();
+        assert_eq!((found.pairs, found.reads), (2, Some(read)));
+        assert!(
+            verdict(&Plan::new(vec![job(write), job(Transfer { count: 3, ..read })], 1), &named(64 << 10))
+                .contains("2 jobs")
+        );
+    }
+
+    #[test]
     fn the_window_is_mapped_and_its_places_are_multiples_of_4_b() {
         let at = |offset, len| {
             let window = Window { offset, len, pattern: Pattern::Sequential };
@@ -429,10 +465,10 @@ mod tests {
 
     #[test]
     fn the_place_of_both_queues_follows_from_descriptors_and_completion_with_a_memory_buffer() {
-        let of = |cmb, descriptors, completion| {
+        let of = |cmb: Option<bool>, descriptors, completion| {
             let (share, channel) = (Share::Doorbell, 0);
             let call = DmaCall { transfer: transfer(4096), channel, share, descriptors, completion };
-            match super::of(&Plan::new(call, 1), &DriveLimits { cmb, ..limits() }).unwrap() {
+            match super::of(&Plan::new(call, 1), &DriveLimits { cmb: cmb.map(cmb_of), ..limits() }).unwrap() {
                 Ok(asked) => format!("{:?}", asked.queues),
                 Err(Refusal::Unsupported { because, .. }) => because,
                 Err(Refusal::OutOfRange(_)) => "out of range".to_owned(),
@@ -447,7 +483,9 @@ mod tests {
         assert!(of(Some(true), Descriptors::Written(MemoryType::Wc), Completion::Flag).contains("mapped as UC"));
         assert!(of(Some(true), fetched, Completion::Register).contains("to host memory"));
         let transfers = Plan::new(vec![EngineJob::Transfer(transfer(512))], 1);
-        let queues = |cmb| super::of(&transfers, &DriveLimits { cmb, ..limits() }).unwrap().ok().unwrap().queues;
+        let queues = |cmb: Option<bool>| {
+            super::of(&transfers, &DriveLimits { cmb: cmb.map(cmb_of), ..limits() }).unwrap().ok().unwrap().queues
+        };
         assert_eq!(of(Some(false), uc, Completion::Interrupt), "the drive has neither MSI-X nor MSI vectors");
         assert_eq!([queues(None), queues(Some(false))], [IoQueues::Host, IoQueues::SubmissionsInCmb]);
     }

@@ -3,7 +3,7 @@
 use super::cmb::MappedCmb;
 use super::command::Command;
 use super::error::NvmeError;
-use super::memory::{Bar, DmaMemory, Interrupt};
+use super::memory::{Bar, DmaMemory, Vector};
 use super::register::Capabilities;
 use super::status::Status;
 
@@ -18,7 +18,7 @@ pub(super) const ENTRIES: u16 = 64;
 pub(crate) const MOST_DEPTH: u32 = ENTRIES as u32 - 1;
 
 /// Polls between two looks at the clock.
-const POLLS: u32 = 64;
+pub(super) const POLLS: u32 = 64;
 
 /// Place of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -114,7 +114,7 @@ pub(super) struct QueuePair<'a> {
     /// Phase bit of new completions.
     phase: bool,
     /// The interrupt after completions; without one, they are polled.
-    interrupt: Option<&'a dyn Interrupt>,
+    interrupt: Option<Vector<'a>>,
     /// Whether an interrupt has arrived and the queue was not seen empty since: it may stand for several completions.
     is_notified: bool,
     /// Identifiers of outstanding commands, one bit each, and their names.
@@ -129,7 +129,7 @@ impl<'a> QueuePair<'a> {
         entries: u16,
         [submissions, completions]: [Place; 2],
         capabilities: Capabilities,
-        interrupt: Option<&'a dyn Interrupt>,
+        interrupt: Option<Vector<'a>>,
     ) -> QueuePair<'a> {
         QueuePair {
             entries,
@@ -208,10 +208,52 @@ impl<'a> QueuePair<'a> {
         Ok(((dword3 >> 16 & 1 == 1) == self.phase).then_some(dword3))
     }
 
+    /// Takes a completion if there is one and, with an interrupt, if one was announced; returns whether it took one.
+    #[inline]
+    pub(super) fn poll(
+        &mut self,
+        bar: &impl Bar,
+        memory: &QueueMemory<'_, impl Bar, impl DmaMemory>,
+    ) -> Result<bool, NvmeError> {
+        if self.interrupt.is_some() && !self.is_notified {
+            return Ok(false);
+        }
+        let is_taken = self.take(bar, memory)?;
+        self.is_notified &= is_taken;
+        Ok(is_taken)
+    }
+
+    /// Waits for an interrupt of this pair or of another one. Returns the vectors that have arrived; `None` if completions
+    /// are polled.
+    pub(super) fn announced(&self) -> Option<Result<u64, NvmeError>> {
+        self.interrupt.map(|vector| vector.event.wait().map_err(NvmeError::Wait))
+    }
+
+    /// Notes that these vectors have arrived.
+    pub(super) fn notify(&mut self, arrived: u64) {
+        self.is_notified |= self.interrupt.is_some_and(|vector| vector.is_in(arrived));
+    }
+
+    /// Whether an interrupt announces completions.
+    pub(super) const fn has_interrupt(&self) -> bool {
+        self.interrupt.is_some()
+    }
+
+    /// Whether there is a completion that no interrupt has announced.
+    pub(super) fn is_unannounced(&self, memory: &QueueMemory<'_, impl Bar, impl DmaMemory>) -> Result<bool, NvmeError> {
+        Ok(!self.is_notified && self.next(memory)?.is_some())
+    }
+
+    /// Dword 0 of the completion that was taken last, if no command has been submitted since.
+    pub(super) fn result(&self, memory: &QueueMemory<'_, impl Bar, impl DmaMemory>) -> Result<u32, NvmeError> {
+        let last = (self.head + self.entries - 1) % self.entries;
+        Ok(memory.load(self.completions, u64::from(last) * COMPLETION)? as u32)
+    }
+
     /// Sleeps until an interrupt announces a completion; `check` ends the wait with an error.
     fn sleep(
         &mut self,
-        interrupt: &dyn Interrupt,
+        interrupt: Vector<'_>,
         bar: &impl Bar,
         memory: &QueueMemory<'_, impl Bar, impl DmaMemory>,
         check: &mut impl FnMut() -> Result<(), NvmeError>,
@@ -221,7 +263,7 @@ impl<'a> QueuePair<'a> {
                 self.is_notified = self.next(memory)?.is_some();
                 return Ok(());
             }
-            let has_arrived = interrupt.wait().map_err(NvmeError::Wait)?;
+            let has_arrived = interrupt.is_in(interrupt.event.wait().map_err(NvmeError::Wait)?);
             let is_complete = self.next(memory)?.is_some();
             self.is_notified = has_arrived && is_complete;
             if self.is_notified {

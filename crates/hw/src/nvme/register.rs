@@ -90,15 +90,18 @@ impl Capabilities {
     }
 }
 
-/// End of the registers that a run with the admin queue and one I/O queue pair uses.
+/// Number of I/O queue pairs, at most `most`, whose doorbells are within the `len` bytes of the BAR, and the end of their registers.
+/// It is at least one: if its doorbells are outside, so are registers of every run.
 ///
 /// # Errors
 /// Error of an access to `bar`.
-pub(crate) fn registers_end(bar: &impl Bar) -> Result<u64, Errno> {
+pub(crate) fn registers_end(bar: &impl Bar, most: u32, len: u64) -> Result<(u32, u64), Errno> {
     // A controller that does not respond has no doorbells, and enabling it names the error.
     let capabilities = load(bar, CAP)?;
     let capabilities = Capabilities(if capabilities == u64::MAX { 0 } else { capabilities });
-    Ok(capabilities.doorbell(1, true) + 4)
+    let end = |pairs: u32| capabilities.doorbell(pairs as u16, true) + 4;
+    let pairs = (1..=most).rev().find(|pairs| end(*pairs) <= len).unwrap_or(1);
+    Ok((pairs, end(pairs)))
 }
 
 /// Loads a register, in parts of 4 B: every controller permits these.
@@ -121,6 +124,7 @@ pub(super) fn store_high_first(bar: &impl Bar, register: Register, value: u64) -
 
 #[cfg(test)]
 mod tests {
+    use super::super::fake::{Fake, FakeMemory, Fault};
     use super::*;
 
     #[test]
@@ -141,5 +145,14 @@ mod tests {
             [0x1000, 0x1004, 0x1008, 0x100c]
         );
         assert_eq!([at(3, 0, true), at(3, 1, true)], [0x1020, 0x1060]);
+    }
+
+    #[test]
+    fn as_many_queue_pairs_are_used_as_have_doorbells_in_the_bar() {
+        let memory = FakeMemory::new(8);
+        let fake = Fake::new(&memory, Fault::None);
+        let of = |most, len| registers_end(&fake, most, len).unwrap();
+        assert_eq!((of(64, 0x2000), of(1, 0x2000)), ((64, 0x1208), (1, 0x1010)));
+        assert_eq!((of(64, 0x1018), of(64, 0x1017), of(64, 0x1000)), ((2, 0x1018), (1, 0x1010), (1, 0x1010)));
     }
 }

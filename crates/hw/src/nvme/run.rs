@@ -1,5 +1,6 @@
 //! Runs of plans with reads or writes of a drive, through any queue: samples, and verification of the bytes.
 
+use super::direction::Direction;
 use super::error::NvmeError;
 use super::identify::Namespace;
 use super::memory::PAGE;
@@ -14,7 +15,6 @@ use lanemark_machine::{Confirmed, MachineError, Plan, Samples, Transfer, Verb};
 use lanemark_units::Ticks;
 use rustix::io::Errno;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Time that Linux waits for a command, as a limit of those outside of samples: a Flush may have to empty a cache.
@@ -34,12 +34,12 @@ pub(crate) trait DriveQueue {
     /// A write of these bytes to these blocks, whose contents are lost; `None` if this queue only reads.
     fn write(&self, first: u64, blocks: u32, at: u64, bytes: u64, place: u64) -> Option<Self::Command>;
 
-    /// Runs the commands of `next` with at most `depth` outstanding, until it returns `None` and all have completed.
-    /// `check` is called during long waits, and ends them with an error.
+    /// Runs the commands of `next`, given the number of a queue pair, with at most `depth` outstanding on each, until it returns
+    /// `None` and all have completed. `check` is called during long waits, and ends them with an error.
     fn run(
         &mut self,
         depth: u32,
-        next: impl FnMut() -> Option<Self::Command>,
+        next: impl FnMut(usize) -> Option<Self::Command>,
         check: &mut impl FnMut() -> Result<(), NvmeError>,
     ) -> Result<(), NvmeError>;
 
@@ -67,7 +67,7 @@ pub(crate) struct DriveRun<'a> {
     pub(crate) namespace: Namespace,
 }
 
-/// Host memory of a plan: the window of the plan, and a place for verification.
+/// Host memory of a plan: the windows of the plan, and a place for verification.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places {
     pub(crate) window_end: u64,
@@ -76,12 +76,12 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// The memory of a transfer.
-    pub(crate) fn of(transfer: &Transfer) -> Places {
-        let Transfer { bytes, window, .. } = *transfer;
-        let window_end = window.offset + window.len.max(bytes);
+    /// The memory of a plan.
+    pub(crate) fn of(asked: &DrivePlan) -> Places {
+        let end = |of: Transfer| of.window.offset + of.window.len.max(of.bytes);
+        let window_end = asked.transfers().map(end).max().unwrap_or(0);
         let scratch = window_end.next_multiple_of(PAGE);
-        Places { window_end, scratch, end: scratch + bytes.next_multiple_of(PAGE) }
+        Places { window_end, scratch, end: scratch + asked.transfer.bytes.next_multiple_of(PAGE) }
     }
 }
 
@@ -93,7 +93,7 @@ impl DriveRun<'_> {
 
     /// Fills the window.
     pub(crate) fn fill(&self, pages: &mut HostPages) {
-        fill(pages, Places::of(&self.asked.transfer).window_end, self.seed());
+        fill(pages, Places::of(&self.asked).window_end, self.seed());
     }
 
     /// Samples, and reads the blocks of the last iteration once more; compares them with the host memory.
@@ -104,30 +104,23 @@ impl DriveRun<'_> {
         samples: &mut Samples,
     ) -> Result<Confirmed, MachineError> {
         let DriveRun { plan, namespace, asked, .. } = *self;
-        let Transfer { verb, bytes, count, window: places, .. } = asked.transfer;
-        let blocks = (bytes / namespace.block_bytes) as u32;
-        // Each place of the window has blocks of its own, as far as the namespace reaches.
-        let pieces = (namespace.blocks / u64::from(blocks)).max(1);
-        let first_block = |place: u64| place % pieces * u64::from(blocks);
-        let at = |place: u64| places.offset + place * places.step(bytes);
-        let index = |nth: u64| (places.place(nth, bytes) - places.offset) / places.step(bytes);
-        let all = places.places(bytes);
-        let command = |place: u64| match verb {
-            Verb::Store => Some(queue.read(first_block(place), blocks, at(place), bytes, place)),
-            Verb::Load => queue.write(first_block(place), blocks, at(place), bytes, place),
-        };
-        let commands: Option<Vec<Q::Command>> = (0..all).map(command).collect();
-        let commands = commands.ok_or_else(|| self.device_error(format!("{}: its queue only reads", self.name)))?;
-        let transfers = plan.passes.saturating_mul(count);
-        let last: BTreeSet<u64> = (transfers.saturating_sub(count)..transfers).map(index).collect();
-        let scratch = Places::of(&asked.transfer).scratch;
+        let directions = Direction::all(&asked, &namespace);
+        let read_only = || self.device_error(format!("{}: its queue only reads", self.name));
+        let mut commands: Vec<Vec<Q::Command>> = Vec::new();
+        for direction in &directions {
+            let of_places = (0..direction.places()).map(|place| direction.command(queue, place));
+            commands.push(of_places.collect::<Option<_>>().ok_or_else(read_only)?);
+        }
+        let all = directions.iter().map(Direction::places).sum();
+        let (scratch, bytes) = (Places::of(&asked).scratch, asked.transfer.bytes);
         let poison = || (scratch..scratch + bytes).step_by(8).for_each(|word| pages.store_word(word, POISON));
-        if verb == Verb::Load {
+        for direction in directions.iter().filter(|direction| direction.transfer.verb == Verb::Load) {
             // Blocks that a former run wrote may have the same bytes.
             poison();
-            for place in &last {
-                let write = queue.write(first_block(*place), blocks, scratch, bytes, all);
-                write.map_or(Ok(()), |write| self.once(queue, write))?;
+            for place in direction.last(plan.passes) {
+                let (first, blocks) = direction.blocks(place);
+                let write = queue.write(first, blocks, scratch, bytes, all).ok_or_else(read_only)?;
+                self.once(queue, write)?;
             }
         }
 
@@ -143,18 +136,26 @@ impl DriveRun<'_> {
             numbering: Numbering::EndingWith(self.number),
         };
         let shared = RefCell::new(&mut *queue);
+        let (kinds, pairs) = (directions.len() as u64, u64::from(asked.pairs));
         let take = |limits: &Limits<'_>, first: u64, passes: u64| -> Result<Stamps, MachineError> {
             let mut queue = shared.borrow_mut();
             queue.check()?;
             let failure = Cell::new(None);
-            let mut nth = 0;
+            // Commands of each queue pair so far.
+            let mut sent = vec![0; asked.pairs as usize];
             // All iterations are one stream, as in the simulation: the queue would run empty between them.
-            let end = passes.saturating_mul(count);
+            let end = passes.saturating_mul(asked.transfer.count).saturating_mul(kinds);
             let stamps = timed(limits, first, 1, |_| {
-                let next = || {
-                    let command = (nth < end).then(|| commands.get(index(nth) as usize).copied()).flatten();
-                    nth += 1;
-                    command
+                let next = |pair: usize| {
+                    let sent = sent.get_mut(pair)?;
+                    let nth = *sent * pairs + pair as u64;
+                    if nth >= end {
+                        return None;
+                    }
+                    *sent += 1;
+                    let kind = (nth % kinds) as usize;
+                    let place = directions.get(kind)?.place(nth / kinds);
+                    commands.get(kind)?.get(place as usize).copied()
                 };
                 let done = self.commands(&mut **queue, asked.depth, plan.timeout, next);
                 done.map_err(|why| {
@@ -166,26 +167,34 @@ impl DriveRun<'_> {
             queue.check()?;
             failure.get().map_or(Ok(stamps), |failure| Err(self.failed(failure, plan.timeout)))
         };
-        let doing = if verb == Verb::Load { "writing to the drive" } else { "reading from the drive" };
+        let doing = match (asked.transfer.verb, asked.reads) {
+            (Verb::Load, _) => "writing to the drive",
+            (Verb::Store, None) => "reading from the drive",
+            (Verb::Store, Some(_)) => "reading from the drive and writing to it",
+        };
         run.take(samples, doing, || {}, take)?;
 
         let (mut meant, mut found) = (vec![0; bytes as usize], vec![0; bytes as usize]);
-        let mut confirmed_bytes = 0;
-        for place in &last {
-            poison();
-            let again = queue.read(first_block(*place), blocks, scratch, bytes, all);
-            self.once(queue, again)?;
-            pages.read(scratch, &mut meant);
-            pages.read(at(*place), &mut found);
-            confirmed_bytes += pattern::equal_bytes(&found, &meant);
+        let (mut claimed_bytes, mut confirmed_bytes) = (0, 0);
+        for direction in &directions {
+            for place in direction.last(plan.passes) {
+                poison();
+                let (first, blocks) = direction.blocks(place);
+                let again = queue.read(first, blocks, scratch, bytes, all);
+                self.once(queue, again)?;
+                pages.read(scratch, &mut meant);
+                pages.read(direction.at(place), &mut found);
+                claimed_bytes += bytes;
+                confirmed_bytes += pattern::equal_bytes(&found, &meant);
+            }
         }
-        Ok(Confirmed { claimed_bytes: bytes * last.len() as u64, confirmed_bytes })
+        Ok(Confirmed { claimed_bytes, confirmed_bytes })
     }
 
     /// Runs one command outside of the samples.
     pub(crate) fn once<Q: DriveQueue>(&self, queue: &mut Q, command: Q::Command) -> Result<(), MachineError> {
         let (mut once, longest) = (Some(command), self.plan.timeout.max(LONGEST));
-        let done = self.commands(queue, 1, longest, || once.take());
+        let done = self.commands(queue, 1, longest, |_| once.take());
         done.map_err(|failure| self.failed(failure, longest))
     }
 
@@ -196,7 +205,7 @@ impl DriveRun<'_> {
         queue: &mut Q,
         depth: u32,
         timeout: Ticks,
-        next: impl FnMut() -> Option<Q::Command>,
+        next: impl FnMut(usize) -> Option<Q::Command>,
     ) -> Result<(), Failure> {
         let mut check = deadline(self.timer, timeout, self.interrupted);
         queue.run(depth, next, &mut check).map_err(|error| (error, queue.waiting_for()))
@@ -204,7 +213,7 @@ impl DriveRun<'_> {
 
     /// Fails if bytes of the window have changed that no read of the drive goes to.
     pub(crate) fn check_beside(&self, pages: &HostPages) -> Result<(), MachineError> {
-        let end = Places::of(&self.asked.transfer).window_end;
+        let end = Places::of(&self.asked).window_end;
         let changed = match self.asked.transfer.verb {
             Verb::Store => changed_beside(pages, self.plan, &self.asked.transfer, end, self.seed()),
             Verb::Load => changed(pages, 0, end, self.seed()),
@@ -283,6 +292,7 @@ mod tests {
         pages: &'a HostPages,
         bytes: Vec<u8>,
         fault: Fault,
+        pairs: usize,
     }
 
     /// Whether it writes to the medium, the first byte there, that of the host memory, and their number.
@@ -302,10 +312,11 @@ mod tests {
         fn run(
             &mut self,
             _depth: u32,
-            mut next: impl FnMut() -> Option<Moved>,
+            mut next: impl FnMut(usize) -> Option<Moved>,
             _check: &mut impl FnMut() -> Result<(), NvmeError>,
         ) -> Result<(), NvmeError> {
-            while let Some((is_write, on_medium, at, bytes)) = next() {
+            let mut turns = (0..self.pairs).cycle();
+            while let Some((is_write, on_medium, at, bytes)) = turns.next().and_then(&mut next) {
                 let medium = &mut self.bytes[on_medium..on_medium + bytes as usize];
                 if is_write {
                     let is_filler = self.pages.load_word(at) == POISON;
@@ -333,15 +344,19 @@ mod tests {
         }
     }
 
-    /// Runs transfers of 1 KiB over 4 KiB, twice on the same medium; the bytes of the second run that are confirmed, of 4 KiB, and
-    /// the error of the check of the host memory.
-    fn confirmed(verb: Verb, fault: Fault) -> (u64, Option<String>) {
-        let window = Window { offset: 0, len: 4096, pattern: Pattern::Sequential };
-        let (partner, outstanding) = (Partner::Host, Some(1));
-        let transfer = Transfer { card: 0, verb, partner, bytes: 1024, count: 4, window, outstanding };
+    /// Runs transfers of 1 KiB over 4 KiB in each of these directions, twice on the same medium; the bytes of the second run that are
+    /// not confirmed, of 4 KiB for each direction, and the error of the check of the host memory.
+    fn unconfirmed(verbs: &[Verb], pairs: u32, fault: Fault) -> (u64, Option<String>) {
+        let mut transfers = verbs.iter().zip(0..).map(|(verb, nth)| {
+            let window = Window { offset: 4096 * nth, len: 4096, pattern: Pattern::Sequential };
+            let (partner, outstanding) = (Partner::Host, Some(1));
+            Transfer { card: 0, verb: *verb, partner, bytes: 1024, count: 4, window, outstanding }
+        });
+        let (transfer, reads) = (transfers.next().unwrap(), transfers.next());
         let plan = Plan::new(vec![EngineJob::Transfer(transfer)], 2);
         let namespace = Namespace { id: 1, blocks: 16, block_bytes: 512, metadata_bytes: 0 };
-        let asked = DrivePlan { core: 0, transfer, depth: 1, queues: IoQueues::Host, by_interrupt: false };
+        let queues = IoQueues::Host;
+        let asked = DrivePlan { core: 0, transfer, reads, pairs, depth: 1, queues, by_interrupt: false };
         let interrupted = AtomicBool::new(false);
         let (cpu, timer) = (allowed_cpus().unwrap()[0], Timer::checked(None));
         let run = DriveRun {
@@ -354,41 +369,54 @@ mod tests {
             asked,
             namespace,
         };
-        let mut pages = HostPages::new(Places::of(&transfer).end).unwrap();
+        let mut pages = HostPages::new(Places::of(&asked).end).unwrap();
         let mut bytes: Vec<u8> = (0..8192_u32).map(|place| (place * 7 + 1) as u8).collect();
         // The first run is without a fault, so that the medium has the very bytes that the second one should write.
-        let mut found = 0;
+        let mut missing = 0;
         for fault in [Fault::None, fault] {
             run.fill(&mut pages);
-            let mut queue = Medium { pages: &pages, bytes, fault };
+            let mut queue = Medium { pages: &pages, bytes, fault, pairs: pairs as usize };
             let confirmed = run.measured(&mut queue, &pages, &mut Samples::wanted(1)).unwrap();
-            assert_eq!(confirmed.claimed_bytes, 4096);
-            (bytes, found) = (queue.bytes, confirmed.confirmed_bytes);
+            assert_eq!(confirmed.claimed_bytes, 4096 * verbs.len() as u64);
+            (bytes, missing) = (queue.bytes, confirmed.claimed_bytes - confirmed.confirmed_bytes);
         }
-        (found, run.check_beside(&pages).err().map(|error| error.to_string()))
+        (missing, run.check_beside(&pages).err().map(|error| error.to_string()))
     }
+
+    /// Plans with reads of the drive, with writes, and with both on one queue pair and on two.
+    const READS: (&[Verb], u32) = (&[Verb::Store], 1);
+    const WRITES: (&[Verb], u32) = (&[Verb::Load], 1);
+    const BOTH: [(&[Verb], u32); 2] = [(&[Verb::Store, Verb::Load], 1), (&[Verb::Store, Verb::Load], 2)];
 
     #[test]
     fn reads_and_writes_of_a_drive_are_confirmed_byte_by_byte() {
-        assert_eq!(confirmed(Verb::Store, Fault::None), (4096, None));
-        assert_eq!(confirmed(Verb::Load, Fault::None), (4096, None));
+        for (verbs, pairs) in [READS, WRITES, BOTH[0], BOTH[1], (READS.0, 3)] {
+            assert_eq!(unconfirmed(verbs, pairs, Fault::None), (0, None), "{verbs:?} on {pairs}");
+        }
     }
 
     #[test]
     fn a_write_that_is_lost_is_found_although_a_former_run_wrote_the_same_bytes() {
-        let (found, beside) = confirmed(Verb::Load, Fault::LosesWrites);
-        assert!(found < 64 && beside.is_none(), "{found} of 4096 B, {beside:?}");
+        for (verbs, pairs) in [WRITES, BOTH[0], BOTH[1]] {
+            let (missing, beside) = unconfirmed(verbs, pairs, Fault::LosesWrites);
+            assert!((4032..=4096).contains(&missing) && beside.is_none(), "{missing} of 4096 B, {beside:?}");
+        }
     }
 
     #[test]
     fn a_read_that_is_lost_is_found() {
-        let (found, beside) = confirmed(Verb::Store, Fault::LosesReads);
-        assert!(found < 64 && beside.is_none(), "{found} of 4096 B, {beside:?}");
+        for ((verbs, pairs), all) in [(READS, 4096), (BOTH[0], 8192)] {
+            let (missing, beside) = unconfirmed(verbs, pairs, Fault::LosesReads);
+            assert!((all - 64..=all).contains(&missing) && beside.is_none(), "{missing} of {all} B, {beside:?}");
+        }
     }
 
     #[test]
     fn a_drive_that_changes_what_it_writes_is_found() {
-        let (_, beside) = confirmed(Verb::Load, Fault::ChangesItsSource);
-        assert!(beside.as_ref().is_some_and(|error| error.contains("offset 0 of the host memory")), "{beside:?}");
+        for ((verbs, pairs), at) in [(WRITES, 0), (BOTH[0], 4096)] {
+            let (_, beside) = unconfirmed(verbs, pairs, Fault::ChangesItsSource);
+            let words = format!("offset {at} of the host memory");
+            assert!(beside.as_ref().is_some_and(|error| error.contains(&words)), "{beside:?}");
+        }
     }
 }

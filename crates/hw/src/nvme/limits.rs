@@ -1,0 +1,108 @@
+//! Properties of a drive that decide which plans it can run.
+
+use super::identify::Namespace;
+use super::prp::MOST_BYTES;
+use super::queue::MOST_DEPTH;
+use super::several::MOST_PAIRS;
+use crate::drive_options::{CompletionBy, DriveOptions, QueuePlace};
+
+/// A controller memory buffer that holds queues.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct CmbLimits {
+    /// Whether it can hold completion queues.
+    pub(crate) holds_completions: bool,
+    /// Number of its pages, each for one queue.
+    pub(crate) pages: u64,
+}
+
+/// Properties of a drive that decide which plans it can run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DriveLimits {
+    pub(crate) namespace: Namespace,
+    /// Largest transfer.
+    pub(crate) most_bytes: u64,
+    pub(crate) depth: u32,
+    pub(crate) queues: Queues,
+    /// Number of I/O queue pairs.
+    pub(crate) pairs: u32,
+    /// The controller memory buffer; `None` if it is not used for queues.
+    pub(crate) cmb: Option<CmbLimits>,
+    /// Whether an interrupt can announce completions.
+    pub(crate) interrupts: bool,
+    /// Whether completions are announced by an interrupt in plans that do not say.
+    pub(crate) by_interrupt: bool,
+    /// Bytes at the start of the namespace that may be overwritten; 0 for none.
+    pub(crate) expendable_bytes: u64,
+    pub(crate) mapped_bytes: u64,
+    pub(crate) cores: u32,
+}
+
+/// The owner of the queues, for depths and refusals.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Queues {
+    /// This program.
+    Own,
+    /// The kernel's driver, which takes commands by `io_uring`.
+    Kernel,
+    /// The kernel's driver, which takes commands by ioctl.
+    Ioctl,
+}
+
+impl Queues {
+    /// Most outstanding commands of this program.
+    pub(crate) const fn depth(self) -> u32 {
+        match self {
+            Queues::Own | Queues::Kernel => MOST_DEPTH,
+            Queues::Ioctl => 1,
+        }
+    }
+
+    /// Why no more than `depth` commands can be outstanding.
+    pub(super) fn limit(self, depth: u32) -> String {
+        match self {
+            Queues::Own | Queues::Kernel => format!("the queues hold {depth} outstanding commands"),
+            Queues::Ioctl => "an ioctl runs one command at a time, and io_uring cannot be used here".to_owned(),
+        }
+    }
+
+    /// Why no more than `pairs` queue pairs are used.
+    pub(super) fn limit_of_pairs(self, pairs: u32) -> String {
+        match self {
+            Queues::Own => {
+                format!("the drive grants {pairs} I/O queue pairs (Set Features, Number of Queues, and its doorbells)")
+            }
+            Queues::Kernel | Queues::Ioctl => "the kernel's driver chooses the queue of a command".to_owned(),
+        }
+    }
+}
+
+impl DriveLimits {
+    /// Limits before a drive is identified: blocks of 512 B, and no further restriction. If `options` ask for a controller
+    /// memory buffer, it is assumed to hold both queues.
+    pub(crate) fn unidentified(options: DriveOptions, mapped_bytes: u64, cores: u32) -> DriveLimits {
+        let namespace = Namespace { id: 1, blocks: u64::MAX >> 9, block_bytes: 512, metadata_bytes: 0 };
+        let largest = CmbLimits { holds_completions: true, pages: u64::MAX };
+        let cmb = (options.queues() == QueuePlace::Cmb).then_some(largest);
+        let (most_bytes, depth, queues, pairs) = (MOST_BYTES, MOST_DEPTH, Queues::Own, MOST_PAIRS);
+        let (interrupts, by_interrupt) = (true, options.completions() == CompletionBy::Interrupt);
+        let expendable_bytes = options.destructive.map_or(0, |named| named.bytes);
+        DriveLimits {
+            namespace,
+            most_bytes,
+            depth,
+            queues,
+            pairs,
+            cmb,
+            interrupts,
+            by_interrupt,
+            expendable_bytes,
+            mapped_bytes,
+            cores,
+        }
+    }
+
+    /// Largest transfer of a controller with this limit, by its data pointers.
+    pub(crate) fn most_bytes(limit: Option<u64>) -> u64 {
+        limit.unwrap_or(MOST_BYTES).min(MOST_BYTES)
+    }
+}
