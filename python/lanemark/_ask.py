@@ -94,8 +94,10 @@ class Options(_Variants, total=False):
     host_pages: str
     #: Place of the I/O submission queue of an NVMe drive bound to vfio-pci: `host` or `cmb`.
     nvme_queues: str
-    #: Description of the host memory of its commands: `prp`, `sgl` or `sgl-list`.
+    #: Description of the memory of its commands: `prp`, `sgl` or `sgl-list`.
     nvme_data: str
+    #: Place of the data of its commands: `host` or `cmb`.
+    nvme_data_place: str
     #: How a core sees its completions: `polling` or `interrupt`.
     nvme_completions: str
     #: Namespace of such a drive whose blocks are read: its NSID [default: the first active one].

@@ -14,6 +14,8 @@ mod compiled;
 mod copy_plan;
 #[path = "bench/decode.rs"]
 mod decode;
+#[path = "bench/drive.rs"]
+mod drive;
 #[path = "bench/fabric.rs"]
 mod fabric;
 #[path = "bench/false_alarms.rs"]
@@ -64,6 +66,7 @@ fn main() {
     let counted = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [_, map_unmap::PAIRS, kind, count] => Some(map_unmap::pairs(kind, count.parse().unwrap_or(0))),
         [_, fabric::ONCE, traffic, count] => Some(fabric::once(traffic, count.parse().unwrap_or(0))),
+        [_, drive::ONCE, by, count] => Some(drive::once(by, count.parse().unwrap_or(0))),
         [_, compiled::ONCE, count] => Some(compiled::once(count.parse().unwrap_or(0))),
         [_, path::ONCE, traffic, with, count] => Some(path::once(traffic, with, count.parse().unwrap_or(0))),
         _ => None,
@@ -88,7 +91,7 @@ fn main() {
     // Without an argument all benchmarks run; with a name, only that one.
     let only = std::env::args().nth(1);
     let is_asked = |name: &str| only.as_deref().is_none_or(|only| only == name);
-    let all: [(&str, &dyn Fn()); 21] = [
+    let all: [(&str, &dyn Fn()); 22] = [
         // First, because it reports the peak memory of the process so far.
         ("steady", &steady::steady),
         ("simulator", &|| simulator(&card)),
@@ -104,6 +107,7 @@ fn main() {
         ("iotlb", &iotlb::iotlb),
         ("map", &map_unmap::map_unmap),
         ("kernels", &kernels::kernels),
+        ("drive", &drive::drive),
         ("host", &host::host),
         ("copy_plan", &copy_plan::copy_plan),
         ("runtime", &runtime::runtime),

@@ -1,11 +1,12 @@
 //! Runs the conformance tests of the `Machine` trait on one machine: `promises host`, `promises sim NAME`,
 //! `promises card ADDRESS RANGE`, `promises vfio ADDRESS RANGE`, `promises module ADDRESS RANGE`, `promises nvme PATH`,
-//! `promises xdma PATH RANGE`, `promises dut FILE` for a device that a file names.
+//! `promises nvme-vfio ADDRESS [NAMESPACE]`, whose start is then overwritten, `promises xdma PATH RANGE`, `promises dut FILE` for a device that a file names.
 //!
 //! The test guest runs it on its emulated devices. `make conform` runs it on a real one; its output is a report for an issue.
 
 use lanemark_checks::conformance::{
-    Drive, Dut, Host, Simulation, Storage, StorageBehindModule, StorageBehindVfio, Subject, Xdma, held_against,
+    Drive, DriveBehindVfio, Dut, Host, Simulation, Storage, StorageBehindModule, StorageBehindVfio, Subject, Xdma,
+    held_against,
 };
 use lanemark_platform::PRESETS;
 use std::panic;
@@ -31,7 +32,7 @@ fn main() -> ExitCode {
     };
     let Some(subject) = subject else {
         eprintln!(
-            "usage: promises host | sim NAME | card|vfio|module ADDRESS RANGE | nvme PATH | xdma PATH RANGE | dut FILE"
+            "usage: promises host | sim NAME | card|vfio|module ADDRESS RANGE | nvme PATH | nvme-vfio ADDRESS [NAMESPACE] | xdma PATH RANGE | dut FILE"
         );
         return ExitCode::from(2);
     };
@@ -92,6 +93,10 @@ fn subject(words: &[&str]) -> Option<Box<dyn Subject>> {
         ["module", address, range] => {
             let (address, range) = (address.parse().ok()?, range.parse().ok()?);
             Some(Box::new(StorageBehindModule { address, range }))
+        }
+        ["nvme-vfio", address, lost @ ..] if lost.len() < 2 => {
+            let destructive = lost.first().map(|lost| lost.parse()).transpose().ok()?;
+            Some(Box::new(DriveBehindVfio { address: address.parse().ok()?, destructive }))
         }
         ["nvme", path] => Some(Box::new(Drive { path: path.into() })),
         ["xdma", path, memory] => Some(Box::new(Xdma { path: path.into(), memory: memory.parse().ok()? })),

@@ -1,8 +1,8 @@
 //! Reads an NVMe drive through VFIO and prints the bytes: `read-drive ADDRESS FROM COUNT COMMAND_BYTES DEPTH [OPTION=VALUE ...]`.
 //!
 //! It reads `COUNT` bytes from the byte `FROM` of the namespace on. Numbers are decimal. The options `namespace`,
-//! `queues`, `data` and `completions` are those of `lanemark bench --namespace`, `--nvme-queues` and so on; `pairs` is the number of
-//! I/O queue pairs. `read-drive ADDRESS unmapped` reads a block to
+//! `queues`, `data`, `place` and `completions` are those of `lanemark bench --namespace`, `--nvme-queues`, `--nvme-data-place` and
+//! so on; `pairs` is the number of I/O queue pairs. `read-drive ADDRESS unmapped` reads a block to
 //! memory that was unmapped just before, and prints the outcome. An error ends the program with status 1.
 //!
 //! The test guest runs it, and the test compares the bytes with the file behind the drive.
@@ -41,11 +41,13 @@ fn read(words: &[String]) -> Result<(), Box<dyn Error>> {
             Some(("queues", value)) => options.drive.queues = Some(value.parse()?),
             Some(("data", value)) => options.drive.data = Some(value.parse()?),
             Some(("namespace", value)) => options.drive.namespace = Some(value.parse()?),
+            Some(("place", value)) => options.drive.data_place = Some(value.parse()?),
             Some(("completions", value)) => options.drive.completions = Some(value.parse()?),
             _ => {
-                return Err(
-                    format!("'{word}' is no option: use namespace=, pairs=, queues=, data= or completions=").into()
-                );
+                return Err(format!(
+                    "'{word}' is no option: use namespace=, pairs=, queues=, data=, place= or completions="
+                )
+                .into());
             }
         }
     }

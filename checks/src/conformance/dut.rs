@@ -1,6 +1,6 @@
 //! Files that name a real device under test: `duts/*.toml`.
 
-use super::{Drive, Host, Storage, StorageBehindModule, StorageBehindVfio, Subject, Xdma};
+use super::{Drive, DriveBehindVfio, Host, Storage, StorageBehindModule, StorageBehindVfio, Subject, Xdma};
 use std::fs;
 use std::path::Path;
 
@@ -9,9 +9,9 @@ use std::path::Path;
 /// | key | value |
 /// | --- | --- |
 /// | `name` | the device, in words, for the report |
-/// | `way` | `host`, `sysfs`, `vfio`, `module`, `nvme` or `xdma` |
+/// | `way` | `host`, `sysfs`, `vfio`, `module`, `nvme`, `nvme-vfio` or `xdma` |
 /// | `device` | PCI address; for `nvme` and `xdma` a path, as `/dev/ng0n1` and `/dev/xdma0` |
-/// | `range` | range of a BAR whose bytes are overwritten, at least 16 KiB; for `xdma`, of addresses on the card |
+/// | `range` | range of a BAR whose bytes are overwritten, at least 16 KiB; for `xdma`, of addresses on the card; for `nvme-vfio`, if any, the part of a namespace, as `1:4MiB` |
 pub struct Dut {
     /// The device, in words.
     pub name: String,
@@ -58,12 +58,17 @@ impl Dut {
             "vfio" => Box::new(StorageBehindVfio { address: address()?, range: range()? }),
             "module" => Box::new(StorageBehindModule { address: address()?, range: range()? }),
             "nvme" => Box::new(Drive { path: device()?.into() }),
+            "nvme-vfio" => {
+                let lost = table.contains_key("range").then(|| get("range")).transpose()?;
+                let lost = lost.map(str::parse).transpose().map_err(|error| format!("range: {error}"))?;
+                Box::new(DriveBehindVfio { address: address()?, destructive: lost })
+            }
             "xdma" => {
                 let memory = get("range")?.parse().map_err(|error| format!("range: {error}"))?;
                 Box::new(Xdma { path: device()?.into(), memory })
             }
             other => {
-                return Err(format!("way: '{other}' is none of host, sysfs, vfio, module, nvme, xdma"));
+                return Err(format!("way: '{other}' is none of host, sysfs, vfio, module, nvme, nvme-vfio, xdma"));
             }
         };
         Ok(Dut { name: get("name")?.to_owned(), way: way.to_owned(), subject })
@@ -94,6 +99,7 @@ mod tests {
             said("name = \"a\"\nway = \"vfio\"\ndevice = \"x\"\nrange = \"2:0..4KiB\"").contains("device: 'x' is not")
         );
         assert!(said("name = \"a\"\nway = \"xdma\"\ndevice = \"/dev/xdma0\"\nrange = \"2:0..4\"").contains("range: "));
+        assert!(said("name = \"a\"\nway = \"nvme-vfio\"\ndevice = \"01:00.0\"\nrange = \"0\"").contains("range: "));
         assert!(said("way").len() > 3);
     }
 

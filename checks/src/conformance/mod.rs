@@ -19,7 +19,9 @@ mod subjects;
 
 pub use dut::Dut;
 pub use promise::{PROMISES, Promise, Verdict, held_against};
-pub use subjects::{Drive, Formulas, Host, Simulation, Storage, StorageBehindModule, StorageBehindVfio, Xdma};
+pub use subjects::{
+    Drive, DriveBehindVfio, Formulas, Host, Simulation, Storage, StorageBehindModule, StorageBehindVfio, Xdma,
+};
 
 use lanemark_machine::Machine;
 use std::sync::Arc;

@@ -1,13 +1,13 @@
 //! Machines under test.
 
 use super::{Opened, Subject, WATCHED_BYTES};
-use lanemark_hw::HostMemory;
 use lanemark_hw::linux_lanemark;
 use lanemark_hw::linux_nvme::{DriveNode, NvmeMachine};
 use lanemark_hw::linux_sysfs::{Address, Attachment, Card, CardMachine, Consent, Device, Range, System};
 use lanemark_hw::linux_vfio::{VfioMachine, VfioOptions};
 use lanemark_hw::linux_xdma::{CardMemory, XdmaCard, XdmaMachine};
-use lanemark_machine::Machine;
+use lanemark_hw::{Destructive, DriveOptions, HostMemory};
+use lanemark_machine::{Facts, Machine, MachineError, Plan, Samples, Unsupported};
 use lanemark_model::FormulaMachine;
 use lanemark_platform::{Platform, preset};
 use lanemark_sim::SimulatedMachine;
@@ -53,6 +53,14 @@ pub struct StorageBehindModule {
 pub struct Drive {
     /// Path of its character device.
     pub path: PathBuf,
+}
+
+/// An NVMe drive that is bound to `vfio-pci`, by queues of this program.
+pub struct DriveBehindVfio {
+    /// Address of the drive.
+    pub address: Address,
+    /// The part of its namespace that may be overwritten.
+    pub destructive: Option<Destructive>,
 }
 
 /// A card with AMD's XDMA core, through its driver.
@@ -178,6 +186,42 @@ impl Subject for StorageBehindVfio {
     }
 }
 
+impl Subject for DriveBehindVfio {
+    fn name(&self) -> String {
+        format!("drive {} behind VFIO", self.address)
+    }
+
+    fn open(&self, interrupted: Arc<AtomicBool>) -> Box<dyn Opened> {
+        let drive = DriveOptions { destructive: self.destructive, ..DriveOptions::default() };
+        let options = VfioOptions { drive, is_emulated: is_emulated(), ..VfioOptions::default() };
+        let machine = VfioMachine::open(&System::this(), self.address, &options);
+        let drive = machine.unwrap_or_else(|error| panic!("{error}")).interrupted_by(interrupted);
+        // Its memory is for mappings, and neither loaded nor stored by plans.
+        let facts = Facts { regions: Vec::new(), ..drive.facts().clone() };
+        Box::new(DmaAlone { drive, facts })
+    }
+}
+
+/// A drive behind VFIO, with its DMA alone.
+struct DmaAlone {
+    drive: VfioMachine,
+    facts: Facts,
+}
+
+impl Machine for DmaAlone {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn supports(&self, plan: &Plan) -> Result<(), Unsupported> {
+        self.drive.supports(plan)
+    }
+
+    fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
+        self.drive.run(plan, samples)
+    }
+}
+
 impl Subject for StorageBehindModule {
     fn name(&self) -> String {
         format!("{} {} behind our module", self.address, self.range)
@@ -233,7 +277,7 @@ macro_rules! without_another_path {
     )*};
 }
 
-without_another_path!(NvmeMachine, XdmaMachine);
+without_another_path!(NvmeMachine, DmaAlone, XdmaMachine);
 
 impl Opened for CardMachine {
     fn machine(&mut self) -> &mut dyn Machine {

@@ -32,6 +32,7 @@ fn wrong_arguments_are_refused() {
         ["--vfio", "iommufd"],
         ["--nvme-queues", "host"],
         ["--nvme-data", "sgl"],
+        ["--nvme-data-place", "cmb"],
         ["--nvme-completions", "interrupt"],
         ["--namespace", "2"],
         ["--destructive", "1"],

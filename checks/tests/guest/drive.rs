@@ -2,6 +2,7 @@
 
 use crate::guest::{Guest, Hardware, usual_kernel};
 use crate::sharing::{Guests, Lent};
+use lanemark_checks::conformance::PROMISES;
 use lanemark_checks::lanemark;
 use serde_json::{Value, json};
 use std::fs;
@@ -33,14 +34,14 @@ const DEVICES: &[&str] = &[
     "-device nvme-ns,bus=fifth,drive=kept,nsid=2",
 ];
 
-const DRIVE: &str = "0000:00:05.0";
-const SMALL: &str = "0000:00:06.0";
-const EMPTY: &str = "0000:00:07.0";
+pub const DRIVE: &str = "0000:00:05.0";
+pub const SMALL: &str = "0000:00:06.0";
+pub const EMPTY: &str = "0000:00:07.0";
 const UNIDENTIFIED: &str = "0000:00:08.0";
-const LOST: &str = "0000:00:09.0";
+pub const LOST: &str = "0000:00:09.0";
 
 /// Bytes of an image: each word of 8 B is different.
-fn image(bytes: usize) -> Vec<u8> {
+pub fn image(bytes: usize) -> Vec<u8> {
     (0..bytes as u64 / 8).flat_map(|word| word.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes()).collect()
 }
 
@@ -49,14 +50,15 @@ fn kept() -> Vec<u8> {
     image(1 << 20).iter().map(|byte| !byte).collect()
 }
 
-const IMAGE: usize = 8 << 20;
+pub const IMAGE: usize = 8 << 20;
 const SMALL_IMAGE: usize = 2 << 20;
 
 /// A guest that the tests of drives share.
-fn shared() -> Lent {
+pub fn shared() -> Lent {
     static GUESTS: Guests = Guests::new(|| {
         let hardware = Hardware { packages: usual_kernel(), devices: DEVICES, kernel: "" };
-        let programs = [lanemark(), Path::new(env!("CARGO_BIN_EXE_read-drive"))];
+        let (read, promises) = (env!("CARGO_BIN_EXE_read-drive"), env!("CARGO_BIN_EXE_promises"));
+        let programs = [lanemark(), Path::new(read), Path::new(promises)];
         Guest::boot(&hardware, &programs, |folder| {
             fs::write(folder.join("image"), image(IMAGE)).unwrap();
             fs::write(folder.join("small"), image(SMALL_IMAGE)).unwrap();
@@ -78,13 +80,13 @@ fn state(guest: &mut Guest, function: &str) -> (bool, String) {
 }
 
 /// A bench of a drive that is bound for it, which must succeed: its record.
-fn record(guest: &mut Guest, arguments: &str) -> Value {
+pub fn record(guest: &mut Guest, arguments: &str) -> Value {
     guest.expect(&format!("lanemark bench --bind vfio-pci {arguments} --record drive.json >/dev/null"));
     serde_json::from_str(&guest.expect("cat drive.json")).unwrap()
 }
 
 /// Binds a drive to VFIO while `then` runs.
-fn behind_vfio(guest: &mut Guest, drive: &str, then: impl FnOnce(&mut Guest)) {
+pub fn behind_vfio(guest: &mut Guest, drive: &str, then: impl FnOnce(&mut Guest)) {
     guest.expect(&format!("lanemark bind {drive}"));
     then(guest);
     assert_eq!(state(guest, drive), (false, "vfio-pci".to_owned()), "no bus master after a run");
@@ -253,81 +255,20 @@ pub fn reads_go_to_the_namespace_that_is_named() {
     assert!(fs::read(guest.file("kept")).unwrap() == kept(), "the drive was written to");
 }
 
-pub fn channels_are_queue_pairs_of_a_drive_and_their_bytes_are_those_of_the_image() {
+pub fn a_drive_behind_vfio_keeps_every_promise() {
     let mut guest = shared();
-    guest.expect("dd if=/dev/nvme0n1 of=kernel bs=256k count=1 2>/dev/null");
-    behind_vfio(&mut guest, DRIVE, |guest| {
-        for (pairs, depth) in [(2, 1), (2, 63), (4, 1), (4, 5)] {
-            for more in ["", "queues=cmb", "completions=interrupt", "queues=cmb completions=interrupt"] {
-                let read = format!("read-drive {DRIVE} 0 262144 512 {depth} pairs={pairs} {more}");
-                guest.expect(&format!("{read} >read && cmp kernel read"));
-            }
-        }
-        // The same drive with one pair again.
-        guest.expect(&format!("read-drive {DRIVE} 0 262144 512 8 >read && cmp kernel read"));
-    });
-    let asked = "--question dma_write_bandwidth --sizes 4KiB --budget 0.2";
-    for (channels, more) in
-        [(2, "--outstanding 1"), (4, ""), (2, "--nvme-queues cmb"), (4, "--nvme-completions interrupt --outstanding 8")]
-    {
-        let found = record(&mut guest, &format!("--on {DRIVE} {asked} --channels {channels} {more}"));
-        let answer = &found["answers"][0];
-        assert_eq!(answer["method"]["reach"]["channels"], channels, "{}", found["skipped"]);
-        assert_eq!(answer["bytes"]["claimed_bytes"], answer["bytes"]["confirmed_bytes"], "{channels} {more}: {answer}");
-        assert!(answer["bytes"]["confirmed_bytes"].as_u64().unwrap() >= 1 << 20, "{answer}");
-        let summary = found["targets"][0]["summary"].to_string();
-        assert!(summary.contains("up to 64 I/O queue pairs"), "{summary}");
+    for (drive, lost) in [(DRIVE, ""), (LOST, "1:4MiB")] {
+        behind_vfio(&mut guest, drive, |guest| {
+            let said = guest.run(&format!("promises nvme-vfio {drive} {lost}"));
+            assert_eq!(said.status, 0, "{}{}", said.stdout, said.stderr);
+            assert!(said.stdout.ends_with(&format!("{} passed, 0 failed\n", PROMISES.len())), "{}", said.stdout);
+        });
     }
-    // This one grants two.
-    let summary = {
-        let found = record(&mut guest, &format!("--on {LOST} {asked} --channels 2 --nvme-completions interrupt"));
-        let answer = &found["answers"][0];
-        assert_eq!(answer["bytes"]["claimed_bytes"], answer["bytes"]["confirmed_bytes"], "{}", found["skipped"]);
-        found["targets"][0]["summary"].to_string()
-    };
-    assert!(summary.contains("by MSI-X interrupt, 1 vector for all queue pairs"), "{summary}");
-    let said = guest.run(&format!("lanemark bench --bind vfio-pci --on {LOST} {asked} --channels 3"));
-    let words = "3 channels of a card: the drive grants 2 I/O queue pairs";
-    assert!(format!("{}{}", said.stdout, said.stderr).contains(words), "{said:?}");
-    let dry = guest.expect(&format!("lanemark bench --bind vfio-pci --on {DRIVE} {asked} --channels 4 --dry-run"));
-    assert!(dry.contains("at most 63 outstanding on each of 4 I/O queue pairs"), "{dry}");
     assert!(fs::read(guest.file("image")).unwrap() == image(IMAGE), "the drive was written to");
-}
-
-pub fn reads_and_writes_of_a_drive_alternate_and_both_directions_are_compared() {
-    let mut guest = shared();
-    fs::write(guest.file("lost"), image(IMAGE)).unwrap();
-    let asked = "--question dma_read_write_mix --sizes 512,4KiB,64KiB --window 1MiB --budget 0.3";
-    let bench = format!("--on {LOST} {asked}");
-    let unnamed = guest.run(&format!("lanemark bench --bind vfio-pci {bench}"));
-    assert!(unnamed.status == 77 && unnamed.stderr.contains("a namespace that --destructive names"), "{unnamed:?}");
-    let dry = guest.expect(&format!("lanemark bench --bind vfio-pci {bench} --destructive 1:1MiB --dry-run"));
-    for words in [
-        "reads of the drive and writes to it, alternately: 256 x 4KiB of each per iteration",
-        "the first 1MiB of the namespace is overwritten, and blocks behind it are read",
-    ] {
-        assert!(dry.contains(words), "{words}: {dry}");
-    }
-    assert!(fs::read(guest.file("lost")).unwrap() == image(IMAGE), "nothing is written without the name");
-    for more in
-        ["", "--channels 2", "--outstanding 4 --nvme-queues cmb", "--nvme-data sgl-list --nvme-completions interrupt"]
-    {
-        let found = record(&mut guest, &format!("{bench} --destructive 1:1MiB {more}"));
-        let answers = found["answers"].as_array().unwrap();
-        assert_eq!(answers.len(), 3, "{more}: {}", found["skipped"]);
-        for answer in answers {
-            let bytes = &answer["bytes"];
-            assert_eq!(bytes["claimed_bytes"], bytes["confirmed_bytes"], "{more}: {answer}");
-            // Both directions of the last iteration.
-            assert!(bytes["confirmed_bytes"].as_u64() >= Some(1 << 20), "{more}: {answer}");
-        }
-    }
-    let (now, before) = (fs::read(guest.file("lost")).unwrap(), image(IMAGE));
-    let is_lost = |block: usize| now[block..block + 512] != before[block..block + 512];
-    assert!((0..1 << 20).step_by(512).all(is_lost), "each block of the window was written");
-    assert!(now[1 << 20..] == before[1 << 20..], "a block beyond the window was written");
-    let said = guest.run(&format!("lanemark bench --bind vfio-pci {bench} --destructive 1:1MiB --channels 4"));
-    assert!(format!("{}{}", said.stdout, said.stderr).contains("use --channels 2"), "{said:?}");
+    assert!(
+        fs::read(guest.file("lost")).unwrap()[4 << 20..] == image(IMAGE)[4 << 20..],
+        "a block beyond the named ones"
+    );
 }
 
 pub fn queue_depths_are_outstanding_transfers() {
@@ -404,13 +345,21 @@ pub fn a_dry_run_lists_the_commands_of_a_drive_and_changes_nothing() {
 
 pub fn a_controller_memory_buffer_answers_questions_about_loads_and_stores() {
     let mut guest = shared();
-    let asked = "--bar 2:0..4KiB:storage --question mmio_write_bandwidth,mmio_read_latency --access 8 --sizes 4KiB --budget 0.5";
-    let found = record(&mut guest, &format!("--on {SMALL} {asked}"));
-    let answers = found["answers"].as_array().unwrap();
-    let stored = answers.iter().find(|answer| answer["question"] == "mmio_write_bandwidth");
-    let stored = stored.unwrap_or_else(|| panic!("{}", found["skipped"]));
-    assert_eq!(stored["bytes"], json!({ "claimed_bytes": 4096, "confirmed_bytes": 4096 }));
-    assert!(answers.iter().any(|answer| answer["question"] == "mmio_read_latency"), "{}", found["skipped"]);
+    let questions = "mmio_write_bandwidth,mmio_read_latency";
+    let asked = format!("--bar 2:0..4KiB:storage --question {questions} --access 8 --sizes 4KiB --budget 0.5");
+    for drive in [DRIVE, SMALL] {
+        let found = record(&mut guest, &format!("--on {drive} {asked}"));
+        let answers = found["answers"].as_array().unwrap();
+        let stored = answers.iter().find(|answer| answer["question"] == "mmio_write_bandwidth");
+        let stored = stored.unwrap_or_else(|| panic!("{}", found["skipped"]));
+        assert_eq!(stored["bytes"], json!({ "claimed_bytes": 4096, "confirmed_bytes": 4096 }));
+        assert!(answers.iter().any(|answer| answer["question"] == "mmio_read_latency"), "{}", found["skipped"]);
+        let summary = found["targets"][0]["summary"].to_string();
+        let words = format!("controller memory buffer of {drive} at BAR2+0x0, enabled by CMBMSC while a run uses it");
+        assert!(summary.contains(&words), "{summary}");
+    }
+    let dry = guest.expect(&format!("lanemark bench --bind vfio-pci --on {DRIVE} {asked} --dry-run"));
+    assert!(dry.contains("controller memory buffer of 0000:00:05.0: if a range is in it"), "{dry}");
 }
 
 pub fn queues_in_a_controller_memory_buffer_read_the_same_bytes() {

@@ -11,6 +11,7 @@ mod descriptors;
 mod dma;
 mod doctor;
 mod drive;
+mod drive_data;
 mod driver;
 mod eight_cards;
 mod guest;
@@ -96,8 +97,10 @@ fn main() -> ExitCode {
         drive::a_drive_answers_questions_about_dma_writes_and_names_the_rest,
         drive::dma_reads_overwrite_only_the_first_blocks_of_a_namespace_that_is_named,
         drive::reads_go_to_the_namespace_that_is_named,
-        drive::channels_are_queue_pairs_of_a_drive_and_their_bytes_are_those_of_the_image,
-        drive::reads_and_writes_of_a_drive_alternate_and_both_directions_are_compared,
+        drive_data::channels_are_queue_pairs_of_a_drive_and_their_bytes_are_those_of_the_image,
+        drive_data::reads_and_writes_of_a_drive_alternate_and_both_directions_are_compared,
+        drive::a_drive_behind_vfio_keeps_every_promise,
+        drive_data::data_in_the_controller_memory_buffer_are_the_bytes_of_the_image_and_cross_no_link,
         drive::queue_depths_are_outstanding_transfers,
         drive::blocks_of_4_kib_and_a_small_namespace_limit_the_sizes,
         drive::a_drive_without_a_namespace_says_so_and_maps_memory,

@@ -11,7 +11,7 @@ use lanemark_hw::HostPageSize;
 use lanemark_hw::linux_sysfs::{Address as FunctionAddress, Range};
 use lanemark_hw::linux_vfio::{PeerRange, VfioInterface};
 use lanemark_hw::linux_xdma::CardMemory;
-use lanemark_hw::{CompletionBy, DataPointers, Destructive, QueuePlace};
+use lanemark_hw::{CompletionBy, DataPlace, DataPointers, Destructive, QueuePlace};
 use lanemark_import::ImportTool;
 use lanemark_inventory::{Address, CpuSet};
 use lanemark_machine::{Access, Fence, Flow};
@@ -498,10 +498,14 @@ pub struct CardArgs {
     /// commands) or cmb (its controller memory buffer, whose first 8 KiB may be overwritten) [default: host]
     #[arg(long, value_name = "PLACE")]
     pub nvme_queues: Option<QueuePlace>,
-    /// Description of the host memory of commands to an NVMe drive bound to vfio-pci: prp (PRP entries), sgl (one SGL descriptor)
+    /// Description of the memory of commands to an NVMe drive bound to vfio-pci: prp (PRP entries), sgl (one SGL descriptor)
     /// or sgl-list (a list with one descriptor for each page, which the drive fetches) [default: prp]
     #[arg(long, value_name = "KIND")]
     pub nvme_data: Option<DataPointers>,
+    /// Place of the data of commands to an NVMe drive bound to vfio-pci: host (host memory) or cmb (its controller memory buffer,
+    /// which is overwritten: no data crosses the link, so times are those of the drive) [default: host]
+    #[arg(long, value_name = "PLACE")]
+    pub nvme_data_place: Option<DataPlace>,
     /// Completion method of an NVMe drive bound to vfio-pci: polling or interrupt; questions that compare both measure both
     /// whatever it is [default: polling]
     #[arg(long, value_name = "METHOD")]
@@ -546,6 +550,7 @@ impl CardArgs {
             host_pages,
             nvme_queues,
             nvme_data,
+            nvme_data_place,
             nvme_completions,
             namespace,
             destructive,
@@ -558,8 +563,12 @@ impl CardArgs {
         } = self;
         let names_nothing = bars.is_empty() && card_memory.is_none() && device.is_none() && peer.is_none();
         let names_nothing = names_nothing && nvme_queues.is_none() && nvme_data.is_none() && nvme_completions.is_none();
-        let names_nothing =
-            names_nothing && namespace.is_none() && destructive.is_none() && bind.is_none() && vfio.is_none();
+        let names_nothing = names_nothing
+            && nvme_data_place.is_none()
+            && namespace.is_none()
+            && destructive.is_none()
+            && bind.is_none()
+            && vfio.is_none();
         let names_nothing = names_nothing && host_pages.is_none();
         names_nothing && !dry_run && !i_own_this_device && !enable && !emulated && system_root.is_none()
     }

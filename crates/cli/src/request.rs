@@ -104,6 +104,7 @@ fn setup(args: &BenchArgs, with: Pairs) -> Result<Setup, RunError> {
             drive: DriveOptions {
                 queues: card.nvme_queues,
                 data: card.nvme_data,
+                data_place: card.nvme_data_place,
                 completions: card.nvme_completions,
                 namespace: card.namespace,
                 destructive: card.destructive,

@@ -10,8 +10,10 @@ use std::str::FromStr;
 pub struct DriveOptions {
     /// Place of the I/O submission queue.
     pub queues: Option<QueuePlace>,
-    /// Description of the host memory of a command.
+    /// Description of the memory of a command.
     pub data: Option<DataPointers>,
+    /// Place of the data of commands.
+    pub data_place: Option<DataPlace>,
     /// Completion method of plans that do not name one, such as those of `dma_write_bandwidth`.
     pub completions: Option<CompletionBy>,
     /// The namespace whose blocks are read: its NSID. Without it, the first active one.
@@ -66,10 +68,11 @@ impl DriveOptions {
     /// The name of the first option that is given, as the field of a request.
     #[must_use]
     pub fn given(&self) -> Option<&'static str> {
-        let DriveOptions { queues, data, completions, namespace, destructive } = *self;
+        let DriveOptions { queues, data, data_place, completions, namespace, destructive } = *self;
         let given = [
             (queues.is_some(), "nvme_queues"),
             (data.is_some(), "nvme_data"),
+            (data_place.is_some(), "nvme_data_place"),
             (completions.is_some(), "nvme_completions"),
             (namespace.is_some(), "namespace"),
             (destructive.is_some(), "destructive"),
@@ -96,6 +99,18 @@ impl DriveOptions {
     #[must_use]
     pub fn data(&self) -> DataPointers {
         self.data.unwrap_or_default()
+    }
+
+    /// Place of the data of commands: the given one, or host memory.
+    #[must_use]
+    pub fn data_place(&self) -> DataPlace {
+        self.data_place.unwrap_or_default()
+    }
+
+    /// Whether an option asks for the controller memory buffer.
+    #[must_use]
+    pub fn uses_cmb(&self) -> bool {
+        self.queues() == QueuePlace::Cmb || self.data_place() == DataPlace::Cmb
     }
 
     /// Completion method of plans that do not name one: the given one, or polling.
@@ -129,7 +144,31 @@ impl QueuePlace {
     }
 }
 
-/// Description of the host memory of a command.
+/// Place of the data of commands, and so whether they cross the link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum DataPlace {
+    /// Host memory: the drive writes it and reads it by DMA.
+    #[default]
+    Host,
+    /// The controller memory buffer of the drive: no data crosses the link.
+    Cmb,
+}
+
+impl DataPlace {
+    /// All places, in the order shown to users.
+    pub const ALL: [DataPlace; 2] = [DataPlace::Host, DataPlace::Cmb];
+
+    /// Name in options.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            DataPlace::Host => "host",
+            DataPlace::Cmb => "cmb",
+        }
+    }
+}
+
+/// Description of the memory of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DataPointers {
     /// PRP entries; for more than two pages, most of them are in a list that the drive fetches.
@@ -230,6 +269,7 @@ macro_rules! by_name {
 pub(crate) use by_name;
 
 by_name!(QueuePlace, "a place of the submission queue");
+by_name!(DataPlace, "a place of the data");
 by_name!(DataPointers, "a kind of data pointer");
 by_name!(CompletionBy, "a completion method");
 
@@ -240,6 +280,9 @@ mod tests {
     #[test]
     fn every_value_is_parsed_from_its_name_and_another_text_is_refused_with_all_names() {
         for place in QueuePlace::ALL {
+            assert_eq!(place.to_string().parse(), Ok(place));
+        }
+        for place in DataPlace::ALL {
             assert_eq!(place.to_string().parse(), Ok(place));
         }
         for data in DataPointers::ALL {
@@ -270,6 +313,9 @@ mod tests {
         assert_eq!(none.completions(), CompletionBy::Polling);
         assert_eq!(DriveOptions { queues: Some(QueuePlace::Host), ..none }.given(), Some("nvme_queues"));
         assert_eq!(DriveOptions { data: Some(DataPointers::Prp), ..none }.given(), Some("nvme_data"));
+        assert_eq!(DriveOptions { data_place: Some(DataPlace::Host), ..none }.given(), Some("nvme_data_place"));
+        let uses_cmb = |queues, data_place| DriveOptions { queues, data_place, ..none }.uses_cmb();
+        assert!(!uses_cmb(None, None) && uses_cmb(Some(QueuePlace::Cmb), None) && uses_cmb(None, Some(DataPlace::Cmb)));
         assert_eq!(DriveOptions { completions: Some(CompletionBy::Polling), ..none }.given(), Some("nvme_completions"));
         let destructive = "1".parse().ok();
         assert_eq!(DriveOptions { destructive, ..none }.given(), Some("destructive"));

@@ -77,7 +77,7 @@ mod x86;
 pub use copy_to_device::DeviceCopy;
 pub use destination::Destination;
 pub use drive_options::{
-    CompletionBy, DataPointers, Destructive, DriveOptions, NotADriveOption, NotDestructive, QueuePlace,
+    CompletionBy, DataPlace, DataPointers, Destructive, DriveOptions, NotADriveOption, NotDestructive, QueuePlace,
 };
 pub use ending::end_at_once;
 pub use host_memory::HostMemory;
@@ -86,3 +86,6 @@ pub use interpreter::interpreter;
 pub use kernel_source::every_kernel;
 pub use lines::Lines;
 pub use no_host_memory::NoHostMemory;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+#[doc(hidden)]
+pub use nvme::{SubmittedBy, submitted};

@@ -27,6 +27,8 @@ pub(crate) struct Card {
     before: State,
     /// The other card of transfers between cards.
     peer: Option<OpenPeer>,
+    /// Whether the data of DMA stay in the card.
+    keeps_data: bool,
     /// Largest payload of the packets of DMA; `None` if its configuration space cannot be read, and without DMA.
     mps: Option<Mps>,
 }
@@ -71,7 +73,8 @@ pub(crate) fn open(address: Address, access: &CardAccess, cancel: &Cancel) -> Re
                 file.name
             )
         });
-        let reads = machine.reads_a_drive().then(|| {
+        let is_kept = machine.keeps_data_in_drive();
+        let reads = machine.reads_a_drive().then(|| if is_kept { in_drive(address) } else {
             format!(
                 "{address}: DMA writes to host memory are reads of an NVMe drive, from the first store of a command until a core sees \
                  the completion, so every time includes the drive's access to its medium: it is an upper bound, and a rate a lower \
@@ -94,7 +97,7 @@ pub(crate) fn open(address: Address, access: &CardAccess, cancel: &Cancel) -> Re
             )
         });
         let notes = untranslated.into_iter().chain(notes).chain(reads).chain(writes).collect();
-        let card = Card { attachment, mappings, emulated, before, peer, mps: payload(address) };
+        let card = Card { attachment, mappings, emulated, before, peer, mps: payload(address), keeps_data: is_kept };
         return Ok(OpenCard { machine: Box::new(machine), card, notes });
     }
     let (machine, before) = if behind_module(address, access)? {
@@ -107,7 +110,7 @@ pub(crate) fn open(address: Address, access: &CardAccess, cancel: &Cancel) -> Re
         (CardMachine::open(attachment, emulated.is_some())?, before)
     };
     let (attachment, mappings) = (machine.attachment().clone(), machine.mappings().to_vec());
-    let card = Card { attachment, mappings, emulated, before, peer: None, mps: None };
+    let card = Card { attachment, mappings, emulated, before, peer: None, mps: None, keeps_data: false };
     Ok(OpenCard { machine: Box::new(machine.interrupted_by(cancel.flag())), card, notes: Vec::new() })
 }
 
@@ -126,8 +129,25 @@ pub(crate) fn open_drive(path: &Path, access: &CardAccess, cancel: &Cancel) -> R
         path.display(),
         machine.way()
     );
-    let card = Card { attachment, mappings: Vec::new(), emulated, before, peer: None, mps: payload(node.function()) };
+    let card = Card {
+        attachment,
+        mappings: Vec::new(),
+        emulated,
+        before,
+        peer: None,
+        mps: payload(node.function()),
+        keeps_data: false,
+    };
     Ok(OpenCard { machine: Box::new(machine), card, notes: vec![remark] })
+}
+
+/// What the times of a drive mean whose data stay in it.
+fn in_drive(address: Address) -> String {
+    format!(
+        "{address}: reads of an NVMe drive put their data into its controller memory buffer, and its writes take them from there, so \
+         there is no DMA of data to or from host memory: every time is that of the drive, from the first store of a command until a \
+         core sees the completion, and says nothing about the bandwidth of the link"
+    )
 }
 
 /// The attachment of a device that keeps its driver, without ranges.
@@ -159,7 +179,8 @@ pub(crate) fn open_xdma(path: &Path, access: &CardAccess, cancel: &Cancel) -> Re
         path.display()
     );
     let remark = memory.map(|_| remark);
-    let card = Card { attachment, mappings, emulated, before, peer: None, mps: payload(found.function()) };
+    let card =
+        Card { attachment, mappings, emulated, before, peer: None, mps: payload(found.function()), keeps_data: false };
     Ok(OpenCard { machine: Box::new(machine), card, notes: remark.into_iter().collect() })
 }
 
@@ -204,6 +225,11 @@ impl Card {
         let Some((reporter, link)) = now.slowest_link() else {
             return unknown("no link on the path to the card reports its speed".to_owned());
         };
+        if is_dma(case) && self.keeps_data {
+            return unknown(
+                "no data of this case cross the link: they stay in the controller memory buffer".to_owned(),
+            );
+        }
         if is_dma(case) {
             let (reporter, link) = self.slowest_to_peer(case, &now, (reporter, link));
             return dma_ceiling(case, self.mps, link, reporter);

@@ -4,11 +4,11 @@ use super::passthrough;
 use super::queue::{KernelQueue, Way};
 use super::ring::Ring;
 use super::{DriveError, DriveNode};
-use crate::drive_options::DriveOptions;
+use crate::drive_options::{DataPlace, DriveOptions};
 use crate::host_pages::HostPages;
 use crate::nvme::{
     Command, ControllerData, DriveLimits, DrivePlan, DriveQueue as _, DriveRun, Namespace, NvmeError, PAGE, Places,
-    Queues, commands_of, deadline,
+    Queues, Spot, commands_of, deadline,
 };
 use crate::x86::cpu::Cpu;
 use crate::x86::pin::{allowed_cpus, usable_cores};
@@ -140,7 +140,7 @@ impl NvmeMachine {
             pages: &pages,
             name: &self.facts.name,
         };
-        let confirmed = reads.measured(&mut queue, &pages, samples);
+        let confirmed = reads.measured(&mut queue, (&pages, &pages), samples);
         if queue.is_busy() {
             // Commands may still write to the memory, and the ring has completions of this run: both are replaced.
             std::mem::forget(pages);
@@ -266,7 +266,7 @@ fn first_read(
 ) -> Result<(), DriveError> {
     let read = |way: &mut Way| {
         let mut queue = KernelQueue { way, file, node, namespace, pages, name: "" };
-        let mut once = Some(queue.read(0, 1, 0, namespace.block_bytes, 0));
+        let mut once = Some(queue.read(0, 1, Spot { place: DataPlace::Host, at: 0, list: 0 }, namespace.block_bytes));
         queue.run(1, |_| once.take(), &mut deadline(timer, FIRST, interrupted))
     };
     let done = match read(way) {

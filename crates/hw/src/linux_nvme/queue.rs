@@ -6,7 +6,7 @@ use super::DriveNode;
 use super::passthrough::{self, Passthrough};
 use super::ring::Ring;
 use crate::host_pages::HostPages;
-use crate::nvme::{Command, DataPointer, DriveQueue, Namespace, NvmeError, Queues};
+use crate::nvme::{Command, DataPointer, DriveQueue, Namespace, NvmeError, Queues, Spot};
 use lanemark_machine::MachineError;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::time::{Duration, Instant};
@@ -64,13 +64,13 @@ impl KernelQueue<'_> {
 impl DriveQueue for KernelQueue<'_> {
     type Command = Passthrough;
 
-    fn read(&self, first: u64, blocks: u32, at: u64, bytes: u64, _place: u64) -> Passthrough {
+    fn read(&self, first: u64, blocks: u32, Spot { at, .. }: Spot, bytes: u64) -> Passthrough {
         assert!(at + bytes <= self.pages.len(), "{bytes} B at {at} of {} B", self.pages.len());
         let to = self.pages.address().0 + at;
         Passthrough::of(&Command::read(self.namespace.id, first, blocks, DataPointer::prp([to, 0])), bytes as u32)
     }
 
-    fn write(&self, _first: u64, _blocks: u32, _at: u64, _bytes: u64, _place: u64) -> Option<Passthrough> {
+    fn write(&self, _first: u64, _blocks: u32, _from: Spot, _bytes: u64) -> Option<Passthrough> {
         None
     }
 

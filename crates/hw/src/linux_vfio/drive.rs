@@ -1,23 +1,23 @@
 //! An NVMe drive behind VFIO: its identification, and runs of plans with its reads and writes.
 
 use super::device::BusMaster;
+use super::drive_cmb::{CmbWindow, DriveCmb};
 use super::faults::FaultLog;
 use super::host_window::HostWindow;
-use super::machine::{MAPPED, mapped_of};
+use super::machine::mapped_of;
+use super::own_queue::OwnQueue;
 use super::registers::Registers;
 use super::transfers::REPORT;
 use super::{AddressSpace, VfioDevice, VfioError, VfioInterrupt, VfioVectors};
-use crate::drive_options::{CompletionBy, DataPointers, Destructive, DriveOptions, QueuePlace};
+use crate::drive_options::{CompletionBy, DataPlace, DataPointers, Destructive, DriveOptions, QueuePlace};
 use crate::host_pages::HostPages;
-use crate::linux_sysfs::{Attachment, Device, Kind, Range};
+use crate::linux_sysfs::Device;
 use crate::nvme::{
-    Bar, Cmb, CmbLimits, Command, Controller, ControllerData, DataPointer, DmaMemory, DriveLimits, DrivePlan,
-    DriveQueue, DriveRun, Interrupt, IoInterrupts, IoQueues, MOST_PAIRS, MappedCmb, Namespace, NvmeError, PAGE, Places,
-    Queues, is_stopped, list_bytes, queue_bytes, registers_end,
+    CmbUses, Command, Controller, ControllerData, DataMemory as _, DriveLimits, DrivePlan, DriveQueue as _, DriveRun,
+    Interrupt, IoInterrupts, IoQueues, MOST_PAIRS, Namespace, NvmeError, PAGE, Places, Queues, Spot, is_stopped,
+    list_bytes, queue_bytes, registers_end,
 };
-use lanemark_dma::Region;
 use lanemark_machine::{Confirmed, DmaFacts, MachineError, Samples};
-use lanemark_units::{Iova, format_size};
 use rustix::io::Errno;
 use std::path::Path;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ const ADDRESS_BITS: u32 = 64;
 #[derive(Debug)]
 pub(super) struct Drive {
     registers: Registers,
-    /// Its memory buffer, if it is to hold queues.
+    /// Its memory buffer, if it is to hold queues or data.
     cmb: Option<DriveCmb>,
     options: DriveOptions,
     /// The kind of its interrupts; `None` if it has neither MSI-X nor MSI.
@@ -44,7 +44,7 @@ pub(super) struct Drive {
     /// I/O queue pairs that it grants, and whose doorbells are mapped.
     pairs: u32,
     mapped_bytes: u64,
-    page_bytes: u64,
+    page_bytes: Option<u64>,
     pages: Option<HostPages>,
     /// Whether the controller could not be stopped after an error, so that its DMA may still be going on.
     is_running: bool,
@@ -84,57 +84,6 @@ impl Interrupt for VfioVectors {
     }
 }
 
-/// The controller memory buffer of a drive, mapped into this process.
-#[derive(Debug)]
-struct DriveCmb {
-    cmb: Cmb,
-    memory: Registers,
-    /// Address of its first byte, for the controller and on the bus.
-    address: u64,
-}
-
-impl DriveCmb {
-    /// Finds the buffer, and maps it as far as it is used.
-    fn open(registers: &Registers, device: &Arc<VfioDevice>, sysfs: &Device) -> Result<DriveCmb, String> {
-        let cmb = Cmb::find(registers).map_err(|error| error.to_string())?;
-        let kind = Some(Kind::Registers { may_load: true, may_store: true });
-        let (from, to) = (cmb.offset, cmb.offset.saturating_add(cmb.len.min(MAPPED)));
-        let place = Attachment::place(sysfs, Range { bar: cmb.bar, from, to, kind });
-        let start = place.map_err(|error| error.to_string())?.bar.start.0;
-        let memory = Registers::open(device, sysfs, cmb.bar, from, to).map_err(|error| error.to_string())?;
-        // As Linux does: the controller gets the bus address of the buffer, which no memory has.
-        Ok(DriveCmb { cmb, memory, address: start.saturating_add(from) })
-    }
-
-    const fn mapped(&self) -> MappedCmb<'_, Registers> {
-        MappedCmb { cmb: self.cmb, memory: &self.memory, address: self.address }
-    }
-
-    const fn limits(&self) -> CmbLimits {
-        let (holds_completions, pages) = (self.cmb.holds_completions, self.cmb.pages());
-        CmbLimits { holds_completions, pages: if pages < MAPPED / PAGE { pages } else { MAPPED / PAGE } }
-    }
-
-    /// The addresses that the controller decodes: from the start of the BAR to the end of the buffer.
-    fn region(&self) -> Region {
-        let Cmb { offset, len, .. } = self.cmb;
-        let (first, last) = (self.address - offset, self.address.saturating_add(len - 1));
-        Region { name: "the controller memory buffer", first: Iova(first), last: Iova(last) }
-    }
-
-    /// Place, and which queues it can hold, in words.
-    fn summary(&self) -> String {
-        let Cmb { bar, offset, len, holds_completions } = self.cmb;
-        let completions = if holds_completions { "also completion queues" } else { "no completion queues" };
-        let access = if self.memory.is_called() { "accessed by system calls" } else { "mapped as UC" };
-        format!(
-            "I/O submission queue in the controller memory buffer of {} at BAR{bar}+{offset:#x}, {access}, which can hold \
-             {completions}",
-            format_size(len)
-        )
-    }
-}
-
 /// The parts of a machine that a run uses.
 pub(super) struct DriveBench<'a> {
     pub(super) work: DriveRun<'a>,
@@ -150,9 +99,9 @@ pub(super) struct DriveBench<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     queues: u64,
-    lists: u64,
+    pub(super) lists: u64,
     /// Bytes of each list: one for each place of each window, and one for the scratch.
-    list: u64,
+    pub(super) list: u64,
     pub(super) len: u64,
 }
 
@@ -180,8 +129,17 @@ impl Drive {
         let device = address_space.device();
         let unsupported = |because: String| VfioError::Unsupported { device: device.address(), because };
         let (registers, most_pairs) = registers(device, sysfs).map_err(unsupported)?;
-        let cmb = (options.queues() == QueuePlace::Cmb).then(|| DriveCmb::open(&registers, device, sysfs));
+        let uses =
+            CmbUses { queues: options.queues() == QueuePlace::Cmb, data: options.data_place() == DataPlace::Cmb };
+        let cmb = options.uses_cmb().then(|| DriveCmb::open(&registers, device, sysfs, uses));
         let cmb = cmb.transpose().map_err(unsupported)?;
+        if cmb.as_ref().is_some_and(|cmb| uses.data && cmb.data_bytes() == 0) {
+            let because = NvmeError::no_option(
+                "queues take the whole controller memory buffer, and leave no room for data",
+                "--nvme-data-place",
+            );
+            return Err(unsupported(because.to_string()));
+        }
         let vectors = Vectors::of(device).map_err(unsupported)?;
         if vectors.is_none() && options.completions() == CompletionBy::Interrupt {
             let because = NvmeError::no_option("the drive has neither MSI-X nor MSI vectors", "--nvme-completions");
@@ -190,7 +148,10 @@ impl Drive {
         let mut pages = address_space
             .allocate(mapped + mapped / 8)
             .map_err(|error| unsupported(format!("no memory for DMA can be allocated: {error}")))?;
-        let (page_bytes, mapped_bytes) = (pages.page_bytes(), mapped.min(mapped_of(pages.len(), mapped / 8)));
+        // Data in the buffer have no pages in an IOTLB.
+        let in_cmb = cmb.as_ref().filter(|_| uses.data).map(|cmb| (cmb.data_bytes(), None));
+        let (mapped_bytes, page_bytes) =
+            in_cmb.unwrap_or((mapped.min(mapped_of(pages.len(), mapped / 8)), Some(pages.page_bytes())));
         let identified = {
             let own = cmb.as_ref().map(DriveCmb::region);
             let window = HostWindow::map(address_space, &mut pages, queue_bytes(1), ADDRESS_BITS, own)
@@ -247,6 +208,11 @@ impl Drive {
         self.options.destructive
     }
 
+    /// Place of the data of commands.
+    pub(super) fn data_place(&self) -> DataPlace {
+        self.options.data_place()
+    }
+
     /// The namespace in use.
     pub(super) const fn namespace(&self) -> Option<Namespace> {
         self.namespace
@@ -256,7 +222,8 @@ impl Drive {
     pub(super) fn limits(&self, cores: u32) -> Option<DriveLimits> {
         let most_bytes = DriveLimits::most_bytes(self.data.most_bytes);
         let (depth, mapped_bytes) = (self.depth, self.mapped_bytes);
-        let cmb = self.cmb.as_ref().map(DriveCmb::limits);
+        let cmb = self.cmb.as_ref().and_then(DriveCmb::queues);
+        let data_in_cmb = self.cmb.as_ref().and_then(DriveCmb::data);
         let (interrupts, by_interrupt) =
             (self.vectors.is_some(), self.options.completions() == CompletionBy::Interrupt);
         self.namespace.map(|namespace| DriveLimits {
@@ -266,6 +233,7 @@ impl Drive {
             queues: Queues::Own,
             pairs: self.pairs,
             cmb,
+            data_in_cmb,
             interrupts,
             by_interrupt,
             expendable_bytes: self.options.destructive.map_or(0, |named| named.bytes),
@@ -277,7 +245,7 @@ impl Drive {
     /// Facts for questions; `None` without a namespace.
     pub(super) fn facts(&self) -> Option<DmaFacts> {
         let pages = (self.mapped_bytes, self.page_bytes);
-        self.namespace.map(|_| facts(pages, self.depth, self.cmb.is_some()))
+        self.namespace.map(|_| facts(pages, self.depth, self.cmb.as_ref().and_then(DriveCmb::queues).is_some()))
     }
 
     /// Model, namespace, and how commands, data and completions are exchanged, in words.
@@ -308,9 +276,9 @@ impl Drive {
 }
 
 /// Facts of a drive with this depth of its queues, which may be in a controller memory buffer.
-pub(super) const fn facts((mapped_bytes, page_bytes): (u64, u64), depth: u32, has_cmb: bool) -> DmaFacts {
-    let engine = DmaFacts::of_register_engine(mapped_bytes, page_bytes);
-    DmaFacts { tags: depth, has_flag: true, fetches_only: !has_cmb, ..engine }
+pub(super) const fn facts((mapped_bytes, page_bytes): (u64, Option<u64>), depth: u32, has_cmb: bool) -> DmaFacts {
+    let engine = DmaFacts::of_register_engine(mapped_bytes, PAGE);
+    DmaFacts { tags: depth, has_flag: true, fetches_only: !has_cmb, page_bytes, ..engine }
 }
 
 /// Maps the registers up to the last doorbell that can be used; also returns the number of I/O queue pairs with doorbells.
@@ -345,7 +313,8 @@ fn identified(
 ) -> Result<Identified, NvmeError> {
     let mut controller = Controller::enable(registers, memory, 0, cmb.map(DriveCmb::mapped), check)?;
     let (data, namespace) = controller.identify(wanted, check)?;
-    let queues = if cmb.is_some() { IoQueues::SubmissionsInCmb } else { IoQueues::Host };
+    let in_cmb = cmb.and_then(DriveCmb::queues).is_some();
+    let queues = if in_cmb { IoQueues::SubmissionsInCmb } else { IoQueues::Host };
     let granted = controller.grant(MOST_PAIRS, check)?;
     let depth = controller.create_queues(queues, 1, None, check)?;
     controller.disable()?;
@@ -358,89 +327,6 @@ fn flag(interrupted: Option<&AtomicBool>) -> impl FnMut() -> Result<(), NvmeErro
     move || if is_set() { Err(NvmeError::Interrupted) } else { Ok(()) }
 }
 
-impl Bar for Registers {
-    #[inline]
-    fn load(&self, offset: u64, width: u8) -> Result<u64, Errno> {
-        Registers::load(self, offset, width)
-    }
-
-    #[inline]
-    fn store(&self, offset: u64, width: u8, value: u64) -> Result<(), Errno> {
-        Registers::store(self, offset, width, value)
-    }
-}
-
-impl DmaMemory for HostWindow<'_> {
-    #[inline]
-    fn load(&self, offset: u64) -> u64 {
-        self.load_word(offset)
-    }
-
-    #[inline]
-    fn store(&self, offset: u64, value: u64) {
-        self.store_word(offset, value);
-    }
-
-    #[inline]
-    fn iova(&self, offset: u64) -> u64 {
-        HostWindow::iova(self, offset)
-    }
-}
-
-/// The I/O queue pairs of an enabled controller, and what its commands need.
-pub(super) struct OwnQueue<'a> {
-    controller: Controller<'a, Registers, HostWindow<'a>>,
-    window: &'a HostWindow<'a>,
-    registers: &'a Registers,
-    namespace: u32,
-    layout: Layout,
-    data: DataPointers,
-    is_destructive: bool,
-    name: &'a str,
-    device: &'a VfioDevice,
-    requested: Option<&'a VfioInterrupt>,
-}
-
-impl DriveQueue for OwnQueue<'_> {
-    type Command = Command;
-
-    fn read(&self, first: u64, blocks: u32, at: u64, bytes: u64, place: u64) -> Command {
-        let list = self.layout.lists + place * self.layout.list;
-        Command::read(self.namespace, first, blocks, DataPointer::of(self.data, self.window, at, bytes, list))
-    }
-
-    fn write(&self, first: u64, blocks: u32, at: u64, bytes: u64, place: u64) -> Option<Command> {
-        let list = self.layout.lists + place * self.layout.list;
-        let data = DataPointer::of(self.data, self.window, at, bytes, list);
-        self.is_destructive.then(|| Command::write(self.namespace, first, blocks, data))
-    }
-
-    #[inline]
-    fn run(
-        &mut self,
-        depth: u32,
-        next: impl FnMut(usize) -> Option<Command>,
-        check: &mut impl FnMut() -> Result<(), NvmeError>,
-    ) -> Result<(), NvmeError> {
-        self.controller.run(depth, next, check)
-    }
-
-    fn waiting_for(&self) -> &'static str {
-        self.controller.waiting_for()
-    }
-
-    /// Fails if the kernel requests the device back (it is being removed, or its driver unbound), or if it is gone.
-    fn check(&self) -> Result<(), MachineError> {
-        let is_requested = self.requested.is_some_and(|request| request.take().unwrap_or(false));
-        let what = match self.registers.check() {
-            _ if is_requested => self.device.requested().to_string(),
-            Err(gone) => gone.to_string(),
-            Ok(()) => return Ok(()),
-        };
-        Err(MachineError::Device { machine: self.name.to_owned(), what })
-    }
-}
-
 impl DriveBench<'_> {
     /// Runs a plan and verifies its bytes.
     pub(super) fn run(self, samples: &mut Samples) -> Result<(), MachineError> {
@@ -451,7 +337,10 @@ impl DriveBench<'_> {
             Some(pages) => pages,
             None => self.allocated(layout.len)?,
         };
-        self.work.fill(&mut pages);
+        let is_in_cmb = self.work.asked.data == DataPlace::Cmb;
+        if !is_in_cmb {
+            self.work.fill(&mut pages);
+        }
         let device = Arc::clone(self.address_space.device());
         let confirmed = {
             let window = self.mapped(&mut pages, layout)?;
@@ -463,7 +352,8 @@ impl DriveBench<'_> {
             }
             done
         };
-        let confirmed = confirmed.and_then(|confirmed| self.work.check_beside(&pages).map(|()| confirmed));
+        let beside = || if is_in_cmb { Ok(()) } else { self.work.check_beside(&pages) };
+        let confirmed = confirmed.and_then(|confirmed| beside().map(|()| confirmed));
         let is_complete = confirmed.as_ref().is_ok_and(|bytes| bytes.confirmed_bytes == bytes.claimed_bytes);
         let mut faults = log.faults_of(device.address());
         if !is_complete && faults.is_empty() {
@@ -504,14 +394,28 @@ impl DriveBench<'_> {
         let interrupts = self.interrupts()?;
         let mut queue = self.queue(layout, &window, interrupts.as_ref())?;
         let blocks = (bytes / block) as u32;
-        let read = |nth: u64| queue.read((from + nth * bytes) / block, blocks, nth * bytes, bytes, nth);
+        let spot = |nth: u64| Spot { place: asked.data, at: nth * bytes, list: nth };
+        let read = |nth: u64| queue.read((from + nth * bytes) / block, blocks, spot(nth), bytes);
         let commands: Vec<Command> = (0..transfer.count).map(read).collect();
         let mut commands = commands.into_iter();
         let done = self.work.commands(&mut queue, asked.depth, plan.timeout, |_| commands.next());
         done.map_err(|failure| self.work.failed(failure, plan.timeout))?;
-        self.disabled(queue)?;
-        window.read(0, to);
-        Ok(())
+        match self.data_in_cmb() {
+            Some(cmb) => cmb.read(0, to).map_err(|error| self.failed(error.into()))?,
+            None => window.read(0, to),
+        }
+        self.disabled(queue)
+    }
+
+    /// The window for data in the controller memory buffer, behind the queues; `None` if they are in host memory.
+    fn data_in_cmb(&self) -> Option<CmbWindow<'_>> {
+        let start = self.work.asked.queue_bytes_in_cmb();
+        let cmb = self.drive.cmb.as_ref().filter(|_| self.work.asked.data == DataPlace::Cmb);
+        cmb.map(|cmb| cmb.window(start))
+    }
+
+    fn failed(&self, error: NvmeError) -> MachineError {
+        self.work.failed((error, ""), self.work.plan.timeout)
     }
 
     pub(super) fn layout(&self) -> Layout {
@@ -542,7 +446,7 @@ impl DriveBench<'_> {
         window: &'a HostWindow<'a>,
         interrupts: Option<&'a VfioVectors>,
     ) -> Result<OwnQueue<'a>, MachineError> {
-        let failed = |error: NvmeError| self.work.failed((error, ""), self.work.plan.timeout);
+        let failed = |error: NvmeError| self.failed(error);
         let registers = &self.drive.registers;
         let mut check = flag(Some(self.work.interrupted));
         let cmb = self.drive.cmb.as_ref().map(DriveCmb::mapped);
@@ -567,6 +471,7 @@ impl DriveBench<'_> {
             namespace: self.work.namespace.id,
             layout,
             data: self.drive.options.data(),
+            in_cmb: self.data_in_cmb().map(|cmb| cmb.address),
             is_destructive: self.drive.options.destructive.is_some(),
             name: self.work.name,
             device: self.address_space.device(),
@@ -575,7 +480,7 @@ impl DriveBench<'_> {
     }
 
     fn disabled(&self, queue: OwnQueue<'_>) -> Result<(), MachineError> {
-        queue.controller.disable().map_err(|error| self.work.failed((error, ""), self.work.plan.timeout))
+        queue.controller.disable().map_err(|error| self.failed(error))
     }
 
     /// Enables the controller, samples, and compares the bytes.
@@ -590,8 +495,30 @@ impl DriveBench<'_> {
         let interrupts = self.interrupts()?;
         let mut queue = self.queue(layout, window, interrupts.as_ref())?;
         self.work.once(&mut queue, Command::flush(self.work.namespace.id))?;
-        let confirmed = self.work.measured(&mut queue, window.memory(), samples)?;
+        let confirmed = match self.data_in_cmb() {
+            None => self.work.measured(&mut queue, (window.memory(), window.memory()), samples)?,
+            Some(cmb) => self.measured_in_cmb(&mut queue, window, cmb, samples)?,
+        };
         self.disabled(queue)?;
+        Ok(confirmed)
+    }
+
+    /// Samples with data in the controller memory buffer, which is filled by stores and verified by loads.
+    fn measured_in_cmb(
+        &self,
+        queue: &mut OwnQueue<'_>,
+        window: &HostWindow<'_>,
+        cmb: CmbWindow<'_>,
+        samples: &mut Samples,
+    ) -> Result<Confirmed, MachineError> {
+        let len = Places::of(&self.work.asked).window_end;
+        let mut copy = HostPages::new(len).map_err(|error| self.os("allocating memory", error.into()))?;
+        let mut check = flag(Some(self.work.interrupted));
+        self.work.fill(&mut copy);
+        cmb.fill(&copy, len, &mut check).map_err(|error| self.failed(error))?;
+        let confirmed = self.work.measured(queue, (window.memory(), &cmb), samples)?;
+        cmb.copy_to(&copy, len, &mut check).map_err(|error| self.failed(error))?;
+        self.work.check_beside(&copy)?;
         Ok(confirmed)
     }
 

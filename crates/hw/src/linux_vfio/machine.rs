@@ -1,15 +1,17 @@
 //! A device behind VFIO as a machine.
 
 use super::bars::DeviceBars;
+use super::cmb_space::CmbSpace;
 use super::dma_plan::{self, DmaPlan, EngineKind};
 use super::drive::{self, Drive, DriveBench};
 use super::engine::EngineDriver;
+use super::facts::{facts, pages, with_peer};
 use super::host_window::HostWindow;
 use super::peer::Peer;
 use super::transfers::Bench;
 use super::unmapped::UnmappedRead;
-use super::{AddressSpace, Iommu, PeerRange, VfioError, VfioInterface, VfioInterrupt, VfioOptions};
-use crate::drive_options::{Destructive, DriveOptions};
+use super::{AddressSpace, Iommu, VfioError, VfioInterface, VfioInterrupt, VfioOptions};
+use crate::drive_options::{DataPlace, Destructive, DriveOptions};
 use crate::host_pages::HostPages;
 use crate::linux_sysfs::{Address, Attachment, BarFiles, CardMachine, Mapping, System};
 use crate::map_unmap::{mapper_by, refused};
@@ -17,7 +19,7 @@ use crate::nvme::{DriveLimits, DrivePlan, DriveRun, commands_of, whole};
 use crate::x86::buffer::Buffer;
 use crate::x86::cpu::Cpu;
 use crate::x86::disturbance::Company;
-use crate::x86::pin::{allowed_cpus, usable_cores};
+use crate::x86::pin::allowed_cpus;
 use crate::x86::refusal::Refusal;
 use crate::x86::request::{Ability, Request, Timed};
 use crate::x86::run::{Numbering, Run};
@@ -26,10 +28,9 @@ use crate::x86::timer::Timer;
 use lanemark_devices::DeviceFile;
 use lanemark_dma::Space;
 use lanemark_machine::{
-    CoreWork, DmaFacts, Facts, Lane, Machine, MachineError, MapUnmap, Operation, Plan, Region, RegionKind, Samples,
-    Table, Task, TimeBase, Unsupported, Work,
+    CoreWork, DmaFacts, Facts, Lane, Machine, MachineError, MapUnmap, Operation, Plan, Samples, Task, Unsupported, Work,
 };
-use lanemark_units::{BarOffset, HostVirt, MemoryType, Ticks, format_size};
+use lanemark_units::{HostVirt, Ticks};
 use rustix::io::Errno;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -69,6 +70,8 @@ pub struct VfioMachine {
     space: Space,
     /// Named ranges of BARs.
     card: Option<CardMachine>,
+    /// The controller memory buffer that has one of these ranges.
+    cmb: Option<CmbSpace>,
     engine: Option<DmaEngine>,
     /// Memory of another device. Closed before the address space, as everything above.
     peer: Option<Peer>,
@@ -135,6 +138,7 @@ impl VfioMachine {
             }
             Err(error) => (None, Some(error.to_string())),
         };
+        let cmb = CmbSpace::find(system, opened, &attachment.device, options.ranges)?;
         let has_ranges = !attachment.places.is_empty();
         let card = has_ranges.then(|| {
             let files: Arc<dyn BarFiles> = Arc::new(DeviceBars(Arc::clone(opened)));
@@ -154,11 +158,14 @@ impl VfioMachine {
             with_peer(&mut facts, peer);
         }
         if let Some(because) = &unidentified {
-            facts.dma = Some(drive::facts((MAPPED, PAGE as u64), 1, false));
+            facts.dma = Some(drive::facts((MAPPED, Some(PAGE as u64)), 1, false));
             facts.summary = format!("NVMe drive that could not be identified ({because}); {}", facts.summary);
         }
         if let Some(drive) = &drive {
             facts.summary = format!("{}; {}", drive.summary(), facts.summary);
+        }
+        if let Some(of) = cmb.iter().chain(peer.as_ref().and_then(Peer::cmb)).next() {
+            facts.summary = format!("{}; {of}", facts.summary);
         }
         let requested = VfioInterrupt::enable(Arc::clone(opened), VFIO_PCI_REQ_IRQ_INDEX, 0).ok();
         Ok(VfioMachine {
@@ -168,6 +175,7 @@ impl VfioMachine {
             cpus,
             space,
             card,
+            cmb,
             engine,
             peer,
             drive,
@@ -210,6 +218,12 @@ impl VfioMachine {
     #[must_use]
     pub fn overwrites(&self) -> Option<Destructive> {
         self.drive.as_ref().filter(|_| self.reads_a_drive())?.destructive()
+    }
+
+    /// Whether the data of its commands stay in the drive, in its controller memory buffer.
+    #[must_use]
+    pub fn keeps_data_in_drive(&self) -> bool {
+        self.drive.as_ref().is_some_and(|drive| drive.data_place() == DataPlace::Cmb)
     }
 
     /// Reads logical blocks of the drive from the byte `from` of its namespace on to `bytes`, by commands of `command_bytes`, of
@@ -273,18 +287,24 @@ impl VfioMachine {
 
     /// The mapping that a plan asks for.
     fn request(&self, plan: &Plan) -> Result<(Request, MapUnmap), MachineError> {
-        let ask = Request::of(plan, &self.ability()).map_err(|refusal| refusal.into_error(&self.facts))?;
-        let is_translated = self.address_space.interface().is_translated();
-        if matches!(ask.work, Timed::MapUnmap(_)) && !is_translated {
-            let because = "no IOMMU translates for it, so nothing is mapped".to_owned();
-            let (what, machine) = ("mapping memory".to_owned(), self.facts.name.clone());
-            return Err(Unsupported { what, machine, because }.into());
-        }
-        let Timed::MapUnmap(asked) = ask.work else {
+        let other = || {
             let because = "over VFIO it maps memory for the device; name a --bar for loads and stores to it".to_owned();
-            let (what, machine) = ("any other plan".to_owned(), self.facts.name.clone());
-            return Err(Unsupported { what, machine, because }.into());
+            MachineError::from(Unsupported {
+                what: "any other plan".to_owned(),
+                machine: self.facts.name.clone(),
+                because,
+            })
         };
+        // Its memory is for mappings only, so no other plan is within it or outside of it.
+        if !VfioMachine::is_mapping(plan) {
+            return Err(other());
+        }
+        if !self.address_space.interface().is_translated() {
+            let because = "no IOMMU translates for it, so nothing is mapped";
+            return Err(Refusal::new("mapping memory", because).into_error(&self.facts));
+        }
+        let ask = Request::of(plan, &self.ability()).map_err(|refusal| refusal.into_error(&self.facts))?;
+        let Timed::MapUnmap(asked) = ask.work else { return Err(other()) };
         Ok((ask, asked))
     }
 
@@ -332,6 +352,8 @@ impl VfioMachine {
         let VfioMachine { facts, cpus, timer, address_space, engine, peer, requested, log, interrupted, runs, .. } =
             self;
         let Some(engine) = engine else { return Ok(()) };
+        let cmb = peer.as_ref().and_then(Peer::cmb);
+        let _space = cmb.map(|cmb| cmb.enable(&facts.name)).transpose()?;
         let bench = Bench {
             name: &facts.name,
             address_space,
@@ -436,7 +458,9 @@ impl Machine for VfioMachine {
         let dma = self.dma(plan).transpose().map_err(|refusal| refusal.into_error(&self.facts))?;
         if dma.is_none() && !VfioMachine::is_mapping(plan) && self.card.is_some() {
             self.check_device()?;
-            return self.card.as_mut().map_or(Ok(()), |card| card.run(plan, samples));
+            let VfioMachine { card, cmb, facts, .. } = self;
+            let _space = cmb.as_ref().map(|cmb| cmb.enable(&facts.name)).transpose()?;
+            return card.as_mut().map_or(Ok(()), |card| card.run(plan, samples));
         }
         if let Some(asked) = dma {
             samples.clear();
@@ -530,81 +554,4 @@ pub(super) const fn mapped_of(len: u64, more: u64) -> u64 {
 /// The refusal of reads by a device without a namespace.
 fn no_drive() -> Refusal {
     Refusal::new("a read of a drive", "it is no NVMe drive, or has no active namespace")
-}
-
-/// Adds another device with memory for transfers.
-pub(super) fn with_peer(facts: &mut Facts, peer: PeerRange) {
-    let PeerRange { range, .. } = peer;
-    if let Some(dma) = &mut facts.dma {
-        dma.cards = 2;
-        dma.peer = Some((BarOffset { bar: range.bar, offset: range.from }, range.len()));
-    }
-    facts.summary = format!("transfers to and from {peer}; {}", facts.summary);
-}
-
-fn facts(address_space: &AddressSpace, cpu: &Cpu, cpus: usize, is_emulated: bool) -> Facts {
-    let facts = facts_without_device(address_space.device().address(), cpu, cpus, is_emulated);
-    let tables = if address_space.interface().is_translated() { facts.tables } else { vec![] };
-    Facts { summary: format!("{}; {}", pages(address_space), cpu.brand), tables, ..facts }
-}
-
-/// The interface and the page sizes of the IOMMU, in words.
-fn pages(address_space: &AddressSpace) -> String {
-    let (by, properties) = (address_space.interface().in_words(), address_space.properties());
-    if !address_space.interface().is_translated() {
-        return format!("{by}: DMA by physical addresses, which nothing checks");
-    }
-    match properties.page_sizes {
-        Some(bits) => format!("{by}, pages of {}", page_sizes(bits)),
-        None => format!("{by}, mappings in multiples of {}", format_size(properties.granule)),
-    }
-}
-
-/// Page sizes in words, from one bit each.
-fn page_sizes(bits: u64) -> String {
-    let smallest = 1 << bits.trailing_zeros().min(63);
-    // An IOMMU of a hypervisor has no page table, and takes mappings of any size.
-    if bits.leading_zeros() == 0 && bits == u64::MAX - (smallest - 1) {
-        return format!("{} and every larger power of two", format_size(smallest));
-    }
-    let pages = (0..64).filter(|bit| bits & (1 << bit) != 0).map(|bit| format_size(1 << bit));
-    pages.collect::<Vec<_>>().join(", ")
-}
-
-/// The facts that hold before the device is opened.
-pub(super) fn facts_without_device(device: Address, cpu: &Cpu, cpus: usize, is_emulated: bool) -> Facts {
-    Facts {
-        name: device.to_string(),
-        summary: format!("VFIO; {}", cpu.brand),
-        time_base: if is_emulated { TimeBase::Emulated } else { TimeBase::Real },
-        cores: usable_cores(cpus),
-        regions: vec![Region {
-            name: "memory".to_owned(),
-            at: BarOffset { bar: 0, offset: 0 },
-            len: MapUnmap::MOST_BYTES,
-            kind: RegionKind::Storage,
-        }],
-        memory_types: vec![MemoryType::Wb],
-        stores: vec![],
-        loads: vec![],
-        memcpy: String::new(),
-        dma: None,
-        driver_width: None,
-        tables: vec![Table::Iommu],
-        disciplines: vec![],
-        line_sources: vec![],
-        runtime: None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::page_sizes;
-
-    #[test]
-    fn page_sizes_are_listed_unless_every_larger_one_is_there() {
-        assert_eq!(page_sizes(0x4020_1000), "4KiB, 2MiB, 1GiB");
-        assert_eq!(page_sizes(!0xfff), "4KiB and every larger power of two");
-        assert_eq!(page_sizes(!0x1fff & !(1 << 20)).split(", ").count(), 50, "one size is missing");
-    }
 }

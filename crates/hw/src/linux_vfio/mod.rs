@@ -34,7 +34,9 @@
 //! | `engine`, `registers` | the engine of a device file, and accesses to its registers |
 //! | `job` | one transfer of an engine, and why it did not end |
 //! | `xdma` | an engine with descriptors in host memory, of the layout `xdma` |
-//! | `drive` | reads of an NVMe drive, by [`nvme`](crate::nvme) |
+//! | `drive`, `own_queue`, `drive_cmb` | an NVMe drive, by [`nvme`](crate::nvme): its runs, its queues, and its controller memory buffer |
+//! | `cmb_space` | such a buffer as memory for loads and stores, or for another device |
+//! | `facts` | what a device says of itself |
 //! | `unmapped` | a read of a drive to memory that was unmapped just before |
 //! | `peer` | [`PeerRange`]: memory of another device, mapped for a device |
 //! | `host_window` | host memory mapped for a device |
@@ -49,6 +51,8 @@ mod address_space;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod bars;
 mod capability;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod cmb_space;
 mod container;
 mod device;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -56,8 +60,12 @@ mod dma_plan;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod drive;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod drive_cmb;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod engine;
 mod error;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod facts;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod faults;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -73,6 +81,8 @@ mod job;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod machine;
 mod options;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod own_queue;
 mod peer;
 mod physical;
 mod properties;

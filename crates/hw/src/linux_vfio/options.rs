@@ -43,8 +43,7 @@ impl VfioOptions<'_> {
 
     /// Whether the device is driven as an NVMe drive: by its class, and if no device file describes it.
     pub(super) fn is_drive(&self, system: &System, device: Address) -> bool {
-        let class = PciFunction::find(system, device).and_then(|function| function.class());
-        self.file.is_none() && class.is_ok_and(|class| class == NVME)
+        self.file.is_none() && is_nvme(system, device)
     }
 
     /// As [`attachment`](VfioOptions::attachment); with `is_bound`, the driver may be another one, because the device will be
@@ -90,6 +89,12 @@ impl VfioOptions<'_> {
         }
         Ok(attachment)
     }
+}
+
+/// Whether the device is an NVMe I/O controller, by its class.
+pub(super) fn is_nvme(system: &System, device: Address) -> bool {
+    let class = PciFunction::find(system, device).and_then(|function| function.class());
+    class.is_ok_and(|class| class == NVME)
 }
 
 /// Fails if the device has another identity than the file.

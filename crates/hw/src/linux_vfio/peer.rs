@@ -77,6 +77,7 @@ mod open {
     #![allow(unsafe_code)]
 
     use super::super::bars::DeviceBars;
+    use super::super::cmb_space::CmbSpace;
     use super::super::{AddressSpace, DRIVER, Joined, VfioDevice, VfioError, VfioInterrupt};
     use super::PeerRange;
     use crate::host_pages::filled;
@@ -97,6 +98,8 @@ mod open {
         range: Range,
         /// The kernel's request to give it back, if it can signal one.
         requested: Option<VfioInterrupt>,
+        /// Its controller memory buffer, if it is a drive and the range is there.
+        cmb: Option<CmbSpace>,
         joined: Joined,
     }
 
@@ -117,7 +120,8 @@ mod open {
             let window = Window::open(&sysfs, &DeviceBars(Arc::clone(joined.device())), &place, MemoryType::Uc);
             let window = window.map_err(VfioError::Range)?;
             let requested = VfioInterrupt::enable(Arc::clone(joined.device()), VFIO_PCI_REQ_IRQ_INDEX, 0).ok();
-            Ok(Peer { window, range, requested, joined })
+            let cmb = CmbSpace::find(system, joined.device(), &sysfs, &[range])?;
+            Ok(Peer { window, range, requested, cmb, joined })
         }
 
         /// Checks driver and range without opening the device.
@@ -148,6 +152,11 @@ mod open {
 
         pub(in super::super) const fn device(&self) -> &Arc<VfioDevice> {
             self.joined.device()
+        }
+
+        /// Its controller memory buffer, which must be enabled while the range is accessed.
+        pub(in super::super) const fn cmb(&self) -> Option<&CmbSpace> {
+            self.cmb.as_ref()
         }
 
         pub(in super::super) const fn range(&self) -> Range {

@@ -4,8 +4,10 @@ use super::bars::{RehearsedBars, call_width};
 use super::container;
 use super::dma_plan::{self, DmaPlan, EngineKind};
 use super::drive;
+use super::facts::{facts_without_device, with_peer};
 use super::iommufd::{self, device_file};
-use super::machine::{MAPPED, facts_without_device, with_peer};
+use super::machine::MAPPED;
+use super::options::is_nvme;
 use super::peer::Peer;
 use super::{PeerRange, VfioError, VfioInterface, VfioOptions};
 use crate::drive_options::DriveOptions;
@@ -88,7 +90,7 @@ impl VfioRehearsal {
             options.is_drive(system, device).then(|| DriveLimits::unidentified(options.drive, MAPPED, facts.cores));
         let dma = engine.map(|engine| engine.facts(MAPPED, 4096));
         facts.dma =
-            dma.or_else(|| drive.map(|limits| drive::facts((MAPPED, 4096), limits.depth, limits.cmb.is_some())));
+            dma.or_else(|| drive.map(|limits| drive::facts((MAPPED, Some(4096)), limits.depth, limits.cmb.is_some())));
         let peer = options.peer.filter(|_| engine.is_some());
         if let Some(peer) = peer {
             Peer::check(system, peer)?;
@@ -104,6 +106,13 @@ impl VfioRehearsal {
                 range.bar,
                 range.from,
                 range.to - 1
+            )
+        }));
+        let ranges_of = peer.map(|peer| peer.device).into_iter().chain(has_ranges.then_some(device));
+        summary.extend(ranges_of.filter(|of| is_nvme(system, *of)).map(|of| {
+            format!(
+                "controller memory buffer of {of}: if a range is in it (CMBLOC and CMBSZ, loaded), it is enabled by CMBMSC while a run \
+                 uses it (stored; then CMBSTS is loaded)"
             )
         }));
         summary.extend(drive.map(|limits| drive_summary(limits, options.drive, options.pages)).into_iter().flatten());
@@ -165,13 +174,22 @@ fn drive_summary(limits: DriveLimits, options: DriveOptions, pages: Option<HostP
     let namespace = options.namespace.map_or("the first active namespace".to_owned(), |id| format!("namespace {id}"));
     let host = "host memory: at most {} at once, in pages of {pages}; mapped while the \
                 drive is identified and while a plan runs";
+    let place = "at the place in CMBLOC and CMBSZ (loaded), enabled by CMBMSC (stored; then CMBSTS is loaded)";
     let queues = match limits.cmb {
-        None => "I/O queues in host memory",
-        Some(_) => {
-            "controller memory buffer, at the place in CMBLOC and CMBSZ (loaded), enabled by CMBMSC (stored; then CMBSTS is loaded): \
+        None => "I/O queues in host memory".to_owned(),
+        Some(_) => format!(
+            "controller memory buffer, {place}: \
              its first 4 KiB are overwritten by the submission queue, the next 4 KiB by the completion queue if CMBSZ.CQS permits \
-             one there, and with --channels 4 KiB by each submission queue; the run is refused if the buffer cannot hold submission queues"
-        }
+             one there, and with --channels 4 KiB by each submission queue; the run is refused if the buffer cannot hold submission \
+             queues"
+        ),
+    };
+    let data = match limits.data_in_cmb {
+        None => String::new(),
+        Some(_) => format!(
+            ", in the controller memory buffer, {place}: it is overwritten behind the queues in it, filled by stores and verified by \
+             loads; plans are refused if the buffer cannot hold data of reads (CMBSZ.RDS) or of writes (CMBSZ.WDS)"
+        ),
     };
     vec![
         format!(
@@ -190,9 +208,9 @@ fn drive_summary(limits: DriveLimits, options: DriveOptions, pages: Option<HostP
              do not fit are refused then; at most {} outstanding commands on each of the I/O queue pairs that it grants",
             limits.depth
         ),
-        queues.to_owned(),
+        queues,
         format!(
-            "{}; {}; an option that the drive does not support is refused after the drive has been identified",
+            "{}{data}; {}; an option that the drive does not support is refused after the drive has been identified",
             options.data().in_words(),
             if limits.by_interrupt { "completions by interrupt (MSI-X, or else MSI)" } else { "completions polled" }
         ),

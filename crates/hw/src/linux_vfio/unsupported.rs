@@ -55,6 +55,10 @@ impl VfioMachine {
         match self.never {}
     }
     #[must_use]
+    pub fn keeps_data_in_drive(&self) -> bool {
+        match self.never {}
+    }
+    #[must_use]
     pub fn reads_a_drive(&self) -> bool {
         match self.never {}
     }

@@ -21,13 +21,14 @@ impl DataPointer {
         DataPointer { words, is_sgl: false }
     }
 
-    /// The `bytes` bytes at `at`; a list is stored at `list`, in [`list_bytes`] bytes.
-    pub(crate) fn of(by: DataPointers, memory: &impl DmaMemory, at: u64, bytes: u64, list: u64) -> DataPointer {
+    /// The `bytes` bytes at this address of the controller; a list is stored at the offset `list` of `memory`, in [`list_bytes`]
+    /// bytes.
+    pub(crate) fn of(by: DataPointers, memory: &impl DmaMemory, address: u64, bytes: u64, list: u64) -> DataPointer {
         let sgl = |words| DataPointer { words, is_sgl: true };
         match by {
-            DataPointers::Prp => DataPointer::prp(prp::pointers(memory, at, bytes, list)),
-            DataPointers::Sgl => sgl(sgl::block(memory, at, bytes)),
-            DataPointers::SglList => sgl(sgl::pages(memory, at, bytes, list)),
+            DataPointers::Prp => DataPointer::prp(prp::pointers(memory, address, bytes, list)),
+            DataPointers::Sgl => sgl(sgl::block(address, bytes)),
+            DataPointers::SglList => sgl(sgl::pages(memory, address, bytes, list)),
         }
     }
 }

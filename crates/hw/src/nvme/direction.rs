@@ -2,7 +2,8 @@
 
 use super::identify::Namespace;
 use super::plan::DrivePlan;
-use super::run::DriveQueue;
+use super::run::{DriveQueue, Spot};
+use crate::drive_options::DataPlace;
 use lanemark_machine::{PlaceOrder, Transfer, Verb};
 use std::collections::BTreeSet;
 
@@ -10,6 +11,7 @@ use std::collections::BTreeSet;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Direction {
     pub(super) transfer: Transfer,
+    data: DataPlace,
     order: PlaceOrder,
     /// Number of its first place, among the places of all directions.
     first_place: u64,
@@ -31,7 +33,7 @@ impl Direction {
             let first_block = if transfer.verb == Verb::Load { 0 } else { overwritten };
             let pieces = ((namespace.blocks - first_block) / u64::from(blocks)).max(1);
             let order = transfer.window.order_of(transfer.bytes);
-            let found = Direction { transfer, order, first_place, blocks, first_block, pieces };
+            let found = Direction { transfer, data: asked.data, order, first_place, blocks, first_block, pieces };
             first_place += found.places();
             found
         };
@@ -62,10 +64,10 @@ impl Direction {
     /// The command of a place; `None` if it is a write and the queue only reads.
     pub(super) fn command<Q: DriveQueue>(&self, queue: &Q, place: u64) -> Option<Q::Command> {
         let ((first, blocks), bytes) = (self.blocks(place), self.transfer.bytes);
-        let (at, list) = (self.at(place), self.first_place + place);
+        let spot = Spot { place: self.data, at: self.at(place), list: self.first_place + place };
         match self.transfer.verb {
-            Verb::Store => Some(queue.read(first, blocks, at, bytes, list)),
-            Verb::Load => queue.write(first, blocks, at, bytes, list),
+            Verb::Store => Some(queue.read(first, blocks, spot, bytes)),
+            Verb::Load => queue.write(first, blocks, spot, bytes),
         }
     }
 

@@ -81,6 +81,8 @@ pub(super) enum FakeCmb {
     None,
     /// Without CMBMSC: its addresses are those of the BAR.
     Legacy,
+    /// As `Legacy`, and may hold only these: bits 4:0 of CMBSZ.
+    Holding(u64),
     /// CMBLOC and CMBSZ are 0 until CMBMSC.CRE is set.
     Hidden,
     /// As `Hidden`, and refuses every address.
@@ -175,15 +177,16 @@ impl<'a> Fake<'a> {
             reads: Cell::new(0),
             interrupts: Cell::default(),
         };
-        fake.show_cmb(cmb == FakeCmb::Legacy);
+        fake.show_cmb(matches!(cmb, FakeCmb::Legacy | FakeCmb::Holding(_)));
         fake
     }
 
-    /// Makes CMBLOC and CMBSZ readable, or not: eight units of 4 KiB from the third one on, for all queues.
+    /// Makes CMBLOC and CMBSZ readable, or not: eight units of 4 KiB from the third one on, for all queues and data.
     fn show_cmb(&self, is_shown: bool) {
         if self.fault != Fault::Gone {
             self.set(0x38, if is_shown { 2 << 12 } else { 0 });
-            self.set(0x3c, if is_shown { 8 << 12 | 3 } else { 0 });
+            let holds = if let FakeCmb::Holding(what) = self.cmb { what } else { 0x1b };
+            self.set(0x3c, if is_shown { 8 << 12 | holds } else { 0 });
         }
     }
 
@@ -196,7 +199,7 @@ impl<'a> Fake<'a> {
     fn in_cmb(&self, address: u64) -> Option<usize> {
         let start = match self.cmb {
             FakeCmb::None => return None,
-            FakeCmb::Legacy => Fake::BAR + Fake::CMB,
+            FakeCmb::Legacy | FakeCmb::Holding(_) => Fake::BAR + Fake::CMB,
             FakeCmb::Hidden | FakeCmb::RefusesItsAddress => {
                 let control = self.register(0x50) | self.register(0x54) << 32;
                 (control & 2 != 0).then_some(control & !0xfff)?
@@ -370,7 +373,9 @@ impl<'a> Fake<'a> {
                 let mut rest = data.as_slice();
                 for (address, bytes) in self.pieces(command, data.len() as u64) {
                     let (piece, further) = rest.split_at(bytes as usize);
-                    self.memory.put(address, piece);
+                    for (to, word) in (address..).step_by(8).zip(piece.as_chunks().0) {
+                        self.put_word_at(to, u64::from_le_bytes(*word));
+                    }
                     rest = further;
                 }
                 assert!(rest.is_empty(), "{} B have no place", rest.len());

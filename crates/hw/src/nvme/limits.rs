@@ -4,7 +4,7 @@ use super::identify::Namespace;
 use super::prp::MOST_BYTES;
 use super::queue::MOST_DEPTH;
 use super::several::MOST_PAIRS;
-use crate::drive_options::{CompletionBy, DriveOptions, QueuePlace};
+use crate::drive_options::{CompletionBy, DataPlace, DriveOptions, QueuePlace};
 
 /// A controller memory buffer that holds queues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,6 +13,17 @@ pub(crate) struct CmbLimits {
     pub(crate) holds_completions: bool,
     /// Number of its pages, each for one queue.
     pub(crate) pages: u64,
+}
+
+/// A controller memory buffer that holds data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct CmbData {
+    /// Bytes of the buffer, of which queues may take the first ones.
+    pub(crate) bytes: u64,
+    /// Whether it can hold data of reads of the drive.
+    pub(crate) takes_reads: bool,
+    /// Whether it can hold data of writes to the drive.
+    pub(crate) takes_writes: bool,
 }
 
 /// Properties of a drive that decide which plans it can run.
@@ -27,12 +38,15 @@ pub(crate) struct DriveLimits {
     pub(crate) pairs: u32,
     /// The controller memory buffer; `None` if it is not used for queues.
     pub(crate) cmb: Option<CmbLimits>,
+    /// The controller memory buffer for data; `None` if they are in host memory.
+    pub(crate) data_in_cmb: Option<CmbData>,
     /// Whether an interrupt can announce completions.
     pub(crate) interrupts: bool,
     /// Whether completions are announced by an interrupt in plans that do not say.
     pub(crate) by_interrupt: bool,
     /// Bytes at the start of the namespace that may be overwritten; 0 for none.
     pub(crate) expendable_bytes: u64,
+    /// Largest window of memory for data.
     pub(crate) mapped_bytes: u64,
     pub(crate) cores: u32,
 }
@@ -83,6 +97,8 @@ impl DriveLimits {
         let namespace = Namespace { id: 1, blocks: u64::MAX >> 9, block_bytes: 512, metadata_bytes: 0 };
         let largest = CmbLimits { holds_completions: true, pages: u64::MAX };
         let cmb = (options.queues() == QueuePlace::Cmb).then_some(largest);
+        let any = CmbData { bytes: u64::MAX, takes_reads: true, takes_writes: true };
+        let data_in_cmb = (options.data_place() == DataPlace::Cmb).then_some(any);
         let (most_bytes, depth, queues, pairs) = (MOST_BYTES, MOST_DEPTH, Queues::Own, MOST_PAIRS);
         let (interrupts, by_interrupt) = (true, options.completions() == CompletionBy::Interrupt);
         let expendable_bytes = options.destructive.map_or(0, |named| named.bytes);
@@ -93,6 +109,7 @@ impl DriveLimits {
             queues,
             pairs,
             cmb,
+            data_in_cmb,
             interrupts,
             by_interrupt,
             expendable_bytes,

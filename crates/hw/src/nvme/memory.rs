@@ -21,6 +21,11 @@ pub(crate) trait DmaMemory {
     fn load(&self, offset: u64) -> u64;
     /// Stores 8 B at a multiple of 8.
     fn store(&self, offset: u64, value: u64);
+    /// Stores 64 B at a multiple of 8.
+    #[inline]
+    fn store_entry(&self, offset: u64, entry: [u64; 8]) {
+        (offset..).step_by(8).zip(entry).for_each(|(to, word)| self.store(to, word));
+    }
     /// Address of a byte for the controller.
     fn iova(&self, offset: u64) -> u64;
 }

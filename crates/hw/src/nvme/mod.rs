@@ -28,6 +28,8 @@
 //! | `plan` | check of plans: the reads and writes that a plan asks for, or the reason for a refusal |
 //! | `direction` | the transfers of one direction of a plan, and their blocks |
 //! | `run` | runs of these plans through any queue, and verification of the bytes |
+//! | `host_entry` | entries of queues in host memory |
+//! | `submission_path` | the commands of a queue pair and of a bare loop, for `make bench` |
 //! | `error` | errors, each with a remedy |
 //!
 //! Verified on: QEMU's `nvme` under Linux 6.1 (`checks/guest`). Not yet verified on a real drive.
@@ -40,6 +42,7 @@ mod direction;
 mod error;
 #[cfg(test)]
 mod fake;
+mod host_entry;
 mod identify;
 mod limits;
 mod memory;
@@ -51,17 +54,20 @@ mod run;
 mod several;
 mod sgl;
 mod status;
+mod submission_path;
 
-pub(crate) use cmb::{Cmb, MappedCmb};
+pub(crate) use cmb::{Cmb, CmbUses, EnabledSpace, MappedCmb, has_cmb_control};
 pub(crate) use command::Command;
 pub(crate) use controller::{Controller, IoInterrupts, IoQueues, is_stopped, queue_bytes};
 pub(crate) use data::{DataPointer, list_bytes};
 pub(crate) use error::NvmeError;
+pub(crate) use host_entry::store_entry;
 pub(crate) use identify::{ControllerData, Namespace};
-pub(crate) use limits::{CmbLimits, DriveLimits, Queues};
+pub(crate) use limits::{CmbData, CmbLimits, DriveLimits, Queues};
 pub(crate) use memory::{Bar, DmaMemory, Interrupt, PAGE};
 pub(crate) use plan::{DrivePlan, of as commands_of, whole};
 pub(crate) use register::registers_end;
-pub(crate) use run::{DriveQueue, DriveRun, Places, deadline};
+pub(crate) use run::{DataMemory, DriveQueue, DriveRun, Places, Spot, deadline};
 pub(crate) use several::MOST_PAIRS;
 pub(crate) use status::Status;
+pub use submission_path::{SubmittedBy, submitted};

@@ -1,7 +1,9 @@
 //! Check of plans with DMA against an NVMe drive: its reads or writes, or the reason for a refusal.
 
 use super::controller::IoQueues;
-use super::limits::{CmbLimits, DriveLimits, Queues};
+use super::limits::{CmbData, CmbLimits, DriveLimits, Queues};
+use super::memory::PAGE;
+use crate::drive_options::DataPlace;
 use crate::x86::refusal::Refusal;
 use lanemark_machine::{
     Completion, CoreWork, Descriptors, DmaCall, EngineJob, EngineWork, HostMemory, Lane, OnChannels, Partner, Pattern,
@@ -24,6 +26,8 @@ pub(crate) struct DrivePlan {
     pub(crate) depth: u32,
     /// Places of the queues, if this program owns them.
     pub(crate) queues: IoQueues,
+    /// Place of the data.
+    pub(crate) data: DataPlace,
     /// Whether an interrupt announces completions; else they are polled.
     pub(crate) by_interrupt: bool,
 }
@@ -32,6 +36,16 @@ impl DrivePlan {
     /// The transfers of each direction.
     pub(crate) fn transfers(&self) -> impl Iterator<Item = Transfer> + use<> {
         std::iter::once(self.transfer).chain(self.reads)
+    }
+
+    /// Bytes of the controller memory buffer that its queues take: a page for each queue there.
+    pub(crate) const fn queue_bytes_in_cmb(&self) -> u64 {
+        let queues = match self.queues {
+            IoQueues::Host => 0,
+            IoQueues::SubmissionsInCmb => 1,
+            IoQueues::InCmb => 2,
+        };
+        queues * self.pairs as u64 * PAGE
     }
 
     /// Bytes at the start of the namespace that it overwrites: each place has blocks of its own, because two writes to one block
@@ -60,6 +74,11 @@ impl fmt::Display for DrivePlan {
             let Transfer { bytes, window, .. } = *of;
             format!("offsets {:#x} to {:#x}", window.offset, window.offset + window.len.max(bytes) - 1)
         };
+        let place = match self.data {
+            DataPlace::Host => "the mapped memory".to_owned(),
+            DataPlace::Cmb if self.queue_bytes_in_cmb() == 0 => "the controller memory buffer".to_owned(),
+            DataPlace::Cmb => "the controller memory buffer behind its queues".to_owned(),
+        };
         let overwritten = format!("the first {} of the namespace is overwritten", format_size(self.overwritten()));
         let (what, each, memory, blocks) = match (verb, &self.reads) {
             (Verb::Store, None) => ("reads of the drive", "", format!("to {}", offsets(&self.transfer)), String::new()),
@@ -75,8 +94,8 @@ impl fmt::Display for DrivePlan {
         };
         write!(
             f,
-            "{what}: {count} x {size}{each} per iteration, at most {depth} outstanding{pairs}, {memory} of the mapped \
-             memory{by}{completions}{blocks}; the blocks of the last iteration are read once more at the end, and compared"
+            "{what}: {count} x {size}{each} per iteration, at most {depth} outstanding{pairs}, {memory} of {place}\
+             {by}{completions}{blocks}; the blocks of the last iteration are read once more at the end, and compared"
         )
     }
 }
@@ -134,7 +153,12 @@ fn engines(work: &EngineWork, limits: &DriveLimits) -> Result<DrivePlan, Refusal
     }
     let depth = outstanding.unwrap_or(limits.depth);
     let queues = if limits.cmb.is_some() { IoQueues::SubmissionsInCmb } else { IoQueues::Host };
-    Ok(DrivePlan { core: 0, transfer, reads, pairs, depth, queues, by_interrupt: limits.by_interrupt })
+    let (data, by_interrupt) = (data_place(limits), limits.by_interrupt);
+    Ok(DrivePlan { core: 0, transfer, reads, pairs, depth, queues, data, by_interrupt })
+}
+
+const fn data_place(limits: &DriveLimits) -> DataPlace {
+    if limits.data_in_cmb.is_some() { DataPlace::Cmb } else { DataPlace::Host }
 }
 
 /// Whether one channel writes and the other one reads, as many transfers of the same length.
@@ -163,7 +187,8 @@ fn call(core: u32, call: &DmaCall, limits: &DriveLimits) -> Result<DrivePlan, Re
         };
         return refused("an interrupt at the end of a transfer", because);
     }
-    Ok(DrivePlan { core, transfer, reads: None, pairs: 1, depth: 1, queues, by_interrupt })
+    let (reads, data) = (None, data_place(limits));
+    Ok(DrivePlan { core, transfer, reads, pairs: 1, depth: 1, queues, data, by_interrupt })
 }
 
 /// The queues of a call: descriptors that a core writes to the device are commands in its memory buffer, and a register that
@@ -212,14 +237,17 @@ fn fits(asked: DrivePlan, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
     if asked.pairs > pairs {
         return refused(format!("{} channels of a card", asked.pairs), queues.limit_of_pairs(pairs));
     }
-    let in_cmb = match asked.queues {
-        IoQueues::Host => 0,
-        IoQueues::SubmissionsInCmb => u64::from(asked.pairs),
-        IoQueues::InCmb => 2 * u64::from(asked.pairs),
-    };
+    let in_cmb = asked.queue_bytes_in_cmb() / PAGE;
     if let Some(CmbLimits { pages, .. }) = limits.cmb.filter(|cmb| cmb.pages < in_cmb) {
         let because = format!("the controller memory buffer has room for {pages}, of a page each");
         return refused(format!("{in_cmb} queues in the drive"), because);
+    }
+    let window_end = |of: Transfer| of.window.offset.saturating_add(of.window.len.max(of.bytes));
+    let end = asked.transfers().map(window_end).max().unwrap_or(0);
+    if let Some(CmbData { bytes, .. }) = limits.data_in_cmb.filter(|cmb| end > cmb.bytes - asked.queue_bytes_in_cmb()) {
+        let free = format_size(bytes - asked.queue_bytes_in_cmb());
+        let because = format!("{free} are free behind the queues: use a smaller --window");
+        return refused(format!("{} of the controller memory buffer", format_size(end)), because);
     }
     let id = namespace.id;
     let lost = asked.overwritten();
@@ -233,8 +261,7 @@ fn fits(asked: DrivePlan, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
         return refused(format!("writes to {} of the medium", format_size(lost)), because);
     }
     let Some(reads) = asked.reads else { return Ok(asked) };
-    let end = |of: &Transfer| of.window.offset.saturating_add(of.window.len.max(of.bytes));
-    if asked.transfer.window.offset < end(&reads) && reads.window.offset < end(&asked.transfer) {
+    if asked.transfer.window.offset < window_end(reads) && reads.window.offset < window_end(asked.transfer) {
         return refused("both directions with the same host memory", "their bytes could not be verified");
     }
     if namespace.bytes() - lost < asked.transfer.bytes {
@@ -262,6 +289,15 @@ fn fits_one(transfer: &Transfer, limits: &DriveLimits) -> Result<(), Refusal> {
         };
         return refused("DMA reads of host memory", because);
     }
+    if let Some(cmb) = limits.data_in_cmb {
+        let (may_hold, register) =
+            if verb == Verb::Store { (cmb.takes_reads, "RDS") } else { (cmb.takes_writes, "WDS") };
+        if !may_hold {
+            let what = if verb == Verb::Store { "reads of the drive" } else { "writes to the drive" };
+            let because = format!("the controller memory buffer cannot hold their data (CMBSZ.{register})");
+            return refused(what, because);
+        }
+    }
     let block = namespace.block_bytes;
     let size = || format!("a transfer of {}", format_size(bytes));
     if bytes == 0 || !bytes.is_multiple_of(block) {
@@ -283,8 +319,12 @@ fn fits_one(transfer: &Transfer, limits: &DriveLimits) -> Result<(), Refusal> {
     }
     let end = window.offset.checked_add(window.len.max(bytes));
     if end.is_none_or(|end| end > mapped_bytes) {
-        let because = format!("{} can be mapped", format_size(mapped_bytes));
-        return refused(format!("a window of {} of host memory", format_size(window.len)), because);
+        let (of, may) = match limits.data_in_cmb {
+            None => ("host memory", "can be mapped"),
+            Some(_) => ("the controller memory buffer", "are there for data"),
+        };
+        let because = format!("{} {may}", format_size(mapped_bytes));
+        return refused(format!("a window of {} of {of}", format_size(window.len)), because);
     }
     Ok(())
 }
@@ -413,6 +453,31 @@ mod tests {
         assert!(
             verdict(&Plan::new(vec![job(write), job(Transfer { count: 3, ..read })], 1), &named(64 << 10))
                 .contains("2 jobs")
+        );
+    }
+
+    #[test]
+    fn data_in_the_memory_buffer_need_its_support_and_the_room_that_queues_leave() {
+        let cmb = CmbData { bytes: 64 << 10, takes_reads: true, takes_writes: false };
+        let with =
+            |cmb| DriveLimits { data_in_cmb: Some(cmb), expendable_bytes: 1 << 20, mapped_bytes: 64 << 10, ..limits() };
+        let window = |len| Window { offset: 0, len, pattern: Pattern::Sequential };
+        let on = |channels, verb, len| {
+            Plan::new(OnChannels { transfer: Transfer { verb, window: window(len), ..transfer(4096) }, channels }, 1)
+        };
+        let words = of(&on(1, Verb::Store, 64 << 10), &with(cmb)).unwrap().ok().unwrap().to_string();
+        assert!(words.contains("to offsets 0x0 to 0xffff of the controller memory buffer;"), "{words}");
+        let said = verdict(&on(1, Verb::Load, 64 << 10), &with(cmb));
+        assert_eq!(said, "writes to the drive: the controller memory buffer cannot hold their data (CMBSZ.WDS)");
+        let none = CmbData { takes_reads: false, ..cmb };
+        assert!(verdict(&on(1, Verb::Store, 64 << 10), &with(none)).contains("CMBSZ.RDS"));
+        assert!(verdict(&on(1, Verb::Store, 128 << 10), &with(cmb)).contains("64KiB are there for data"));
+        let queues = DriveLimits { cmb: Some(CmbLimits { holds_completions: false, pages: 16 }), ..with(cmb) };
+        assert_eq!(verdict(&on(4, Verb::Store, 48 << 10), &queues), "depth 63");
+        let said = verdict(&on(5, Verb::Store, 48 << 10), &queues);
+        assert_eq!(
+            said,
+            "48KiB of the controller memory buffer: 44KiB are free behind the queues: use a smaller --window"
         );
     }
 

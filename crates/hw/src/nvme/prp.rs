@@ -14,24 +14,24 @@ pub(crate) const fn list_bytes(bytes: u64) -> u64 {
     (entries * ENTRY).next_power_of_two()
 }
 
-/// PRP1 and PRP2 of the `bytes` bytes at `at`; a list of more than one further page is stored at `list`.
+/// PRP1 and PRP2 of the `bytes` bytes at this address of the controller; a list of more than one further page is stored at `list`.
 ///
 /// Source: NVM Express Base Specification 2.0, 4.1.1: the first entry may begin within a page, all others begin at one;
 /// PRP2 is 0, the second page, or the address of a list.
-pub(crate) fn pointers(memory: &impl DmaMemory, at: u64, bytes: u64, list: u64) -> [u64; 2] {
-    let next = (at / PAGE + 1) * PAGE;
-    let further = (at + bytes).saturating_sub(next).div_ceil(PAGE);
+pub(crate) fn pointers(memory: &impl DmaMemory, address: u64, bytes: u64, list: u64) -> [u64; 2] {
+    let next = (address / PAGE + 1) * PAGE;
+    let further = (address + bytes).saturating_sub(next).div_ceil(PAGE);
     let second = match further {
         0 => 0,
-        1 => memory.iova(next),
+        1 => next,
         _ => {
             for n in 0..further {
-                memory.store(list + n * ENTRY, memory.iova(next + n * PAGE));
+                memory.store(list + n * ENTRY, next + n * PAGE);
             }
             memory.iova(list)
         }
     };
-    [memory.iova(at), second]
+    [address, second]
 }
 
 #[cfg(test)]
@@ -43,7 +43,8 @@ mod tests {
     fn one_page_two_pages_and_a_list_for_three() {
         let memory = FakeMemory::new(8 * PAGE);
         let list = 7 * PAGE;
-        let of = |at, bytes| pointers(&memory, at, bytes, list).map(|iova| iova.wrapping_sub(FakeMemory::IOVA));
+        let of =
+            |at, bytes| pointers(&memory, memory.iova(at), bytes, list).map(|iova| iova.wrapping_sub(FakeMemory::IOVA));
         assert_eq!(of(0, PAGE), [0, 0_u64.wrapping_sub(FakeMemory::IOVA)]);
         assert_eq!(of(512, PAGE), [512, PAGE]);
         assert_eq!(of(0, PAGE + 512), [0, PAGE]);

@@ -72,11 +72,7 @@ impl<B: Bar, M: DmaMemory> QueueMemory<'_, B, M> {
     #[inline]
     fn store(&self, place: Place, at: u64, entry: [u64; 8]) -> Result<(), NvmeError> {
         match place {
-            Place::Host(offset) => {
-                for (to, word) in (offset + at..).step_by(8).zip(entry) {
-                    self.host.store(to, word);
-                }
-            }
+            Place::Host(offset) => self.host.store_entry(offset + at, entry),
             Place::Cmb(offset) => {
                 let (memory, first) = self.in_cmb(offset + at)?;
                 for (to, word) in (first..).step_by(8).zip(entry) {

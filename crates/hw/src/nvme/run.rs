@@ -5,6 +5,7 @@ use super::error::NvmeError;
 use super::identify::Namespace;
 use super::memory::PAGE;
 use super::plan::DrivePlan;
+use crate::drive_options::DataPlace;
 use crate::host_pages::{HostPages, changed, changed_beside, fill};
 use crate::x86::disturbance::Company;
 use crate::x86::pattern;
@@ -22,17 +23,40 @@ const LONGEST: Ticks = Ticks::whole_ns(30_000_000_000);
 /// Filler of the place for verification before a read, and of the blocks before the measured writes.
 const POISON: u64 = 0xdead_10cc_dead_10cc;
 
+/// Memory of a command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Spot {
+    /// The window of the plan, or the place for verification, which is always in host memory.
+    pub(crate) place: DataPlace,
+    /// Offset of the first byte.
+    pub(crate) at: u64,
+    /// Number of its list of data pointers.
+    pub(crate) list: u64,
+}
+
+/// Memory to which a drive reads.
+pub(crate) trait DataMemory {
+    /// Copies the bytes at `at` to `bytes`.
+    fn read(&self, at: u64, bytes: &mut [u8]) -> Result<(), Errno>;
+}
+
+impl DataMemory for HostPages {
+    fn read(&self, at: u64, bytes: &mut [u8]) -> Result<(), Errno> {
+        HostPages::read(self, at, bytes);
+        Ok(())
+    }
+}
+
 /// A queue through which commands reach a drive.
 pub(crate) trait DriveQueue {
     /// A command that is ready to be submitted.
     type Command: Copy;
 
-    /// A read of `blocks` logical blocks, `bytes` bytes, from `first` on to the byte `at` of the host memory. Its data pointers
-    /// are those of this place of the window, or of the scratch, whose number follows that of the last place.
-    fn read(&self, first: u64, blocks: u32, at: u64, bytes: u64, place: u64) -> Self::Command;
+    /// A read of `blocks` logical blocks, `bytes` bytes, from `first` on to this memory.
+    fn read(&self, first: u64, blocks: u32, to: Spot, bytes: u64) -> Self::Command;
 
     /// A write of these bytes to these blocks, whose contents are lost; `None` if this queue only reads.
-    fn write(&self, first: u64, blocks: u32, at: u64, bytes: u64, place: u64) -> Option<Self::Command>;
+    fn write(&self, first: u64, blocks: u32, from: Spot, bytes: u64) -> Option<Self::Command>;
 
     /// Runs the commands of `next`, given the number of a queue pair, with at most `depth` outstanding on each, until it returns
     /// `None` and all have completed. `check` is called during long waits, and ends them with an error.
@@ -67,7 +91,7 @@ pub(crate) struct DriveRun<'a> {
     pub(crate) namespace: Namespace,
 }
 
-/// Host memory of a plan: the windows of the plan, and a place for verification.
+/// Memory of a plan: its windows, and a place for verification in host memory, behind the windows that are there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places {
     pub(crate) window_end: u64,
@@ -80,7 +104,10 @@ impl Places {
     pub(crate) fn of(asked: &DrivePlan) -> Places {
         let end = |of: Transfer| of.window.offset + of.window.len.max(of.bytes);
         let window_end = asked.transfers().map(end).max().unwrap_or(0);
-        let scratch = window_end.next_multiple_of(PAGE);
+        let scratch = match asked.data {
+            DataPlace::Host => window_end.next_multiple_of(PAGE),
+            DataPlace::Cmb => 0,
+        };
         Places { window_end, scratch, end: scratch + asked.transfer.bytes.next_multiple_of(PAGE) }
     }
 }
@@ -96,11 +123,11 @@ impl DriveRun<'_> {
         fill(pages, Places::of(&self.asked).window_end, self.seed());
     }
 
-    /// Samples, and reads the blocks of the last iteration once more; compares them with the host memory.
+    /// Samples, and reads the blocks of the last iteration once more, to host memory; compares them with the data of the plan.
     pub(crate) fn measured<Q: DriveQueue>(
         &self,
         queue: &mut Q,
-        pages: &HostPages,
+        (pages, data): (&HostPages, &impl DataMemory),
         samples: &mut Samples,
     ) -> Result<Confirmed, MachineError> {
         let DriveRun { plan, namespace, asked, .. } = *self;
@@ -113,13 +140,14 @@ impl DriveRun<'_> {
         }
         let all = directions.iter().map(Direction::places).sum();
         let (scratch, bytes) = (Places::of(&asked).scratch, asked.transfer.bytes);
+        let verified = Spot { place: DataPlace::Host, at: scratch, list: all };
         let poison = || (scratch..scratch + bytes).step_by(8).for_each(|word| pages.store_word(word, POISON));
         for direction in directions.iter().filter(|direction| direction.transfer.verb == Verb::Load) {
             // Blocks that a former run wrote may have the same bytes.
             poison();
             for place in direction.last(plan.passes) {
                 let (first, blocks) = direction.blocks(place);
-                let write = queue.write(first, blocks, scratch, bytes, all).ok_or_else(read_only)?;
+                let write = queue.write(first, blocks, verified, bytes).ok_or_else(read_only)?;
                 self.once(queue, write)?;
             }
         }
@@ -180,10 +208,11 @@ impl DriveRun<'_> {
             for place in direction.last(plan.passes) {
                 poison();
                 let (first, blocks) = direction.blocks(place);
-                let again = queue.read(first, blocks, scratch, bytes, all);
+                let again = queue.read(first, blocks, verified, bytes);
                 self.once(queue, again)?;
                 pages.read(scratch, &mut meant);
-                pages.read(direction.at(place), &mut found);
+                let loaded = data.read(direction.at(place), &mut found);
+                loaded.map_err(|error| self.failed((NvmeError::Os(error), ""), plan.timeout))?;
                 claimed_bytes += bytes;
                 confirmed_bytes += pattern::equal_bytes(&found, &meant);
             }
@@ -220,9 +249,13 @@ impl DriveRun<'_> {
         };
         let Some(changed) = changed else { return Ok(()) };
         Err(self.device_error(format!(
-            "{}: the drive has changed the byte at offset {changed} of the host memory, which no read goes to: its \
+            "{}: the drive has changed the byte at offset {changed} of the {}, which no read goes to: its \
              firmware is at fault",
-            self.name
+            self.name,
+            match self.asked.data {
+                DataPlace::Host => "host memory",
+                DataPlace::Cmb => "controller memory buffer",
+            }
         )))
     }
 
@@ -301,12 +334,12 @@ mod tests {
     impl DriveQueue for Medium<'_> {
         type Command = Moved;
 
-        fn read(&self, first: u64, _blocks: u32, at: u64, bytes: u64, _place: u64) -> Moved {
-            (false, 512 * first as usize, at, bytes)
+        fn read(&self, first: u64, _blocks: u32, to: Spot, bytes: u64) -> Moved {
+            (false, 512 * first as usize, to.at, bytes)
         }
 
-        fn write(&self, first: u64, _blocks: u32, at: u64, bytes: u64, _place: u64) -> Option<Moved> {
-            Some((true, 512 * first as usize, at, bytes))
+        fn write(&self, first: u64, _blocks: u32, from: Spot, bytes: u64) -> Option<Moved> {
+            Some((true, 512 * first as usize, from.at, bytes))
         }
 
         fn run(
@@ -355,8 +388,8 @@ mod tests {
         let (transfer, reads) = (transfers.next().unwrap(), transfers.next());
         let plan = Plan::new(vec![EngineJob::Transfer(transfer)], 2);
         let namespace = Namespace { id: 1, blocks: 16, block_bytes: 512, metadata_bytes: 0 };
-        let queues = IoQueues::Host;
-        let asked = DrivePlan { core: 0, transfer, reads, pairs, depth: 1, queues, by_interrupt: false };
+        let (queues, data) = (IoQueues::Host, DataPlace::Host);
+        let asked = DrivePlan { core: 0, transfer, reads, pairs, depth: 1, queues, data, by_interrupt: false };
         let interrupted = AtomicBool::new(false);
         let (cpu, timer) = (allowed_cpus().unwrap()[0], Timer::checked(None));
         let run = DriveRun {
@@ -376,7 +409,7 @@ mod tests {
         for fault in [Fault::None, fault] {
             run.fill(&mut pages);
             let mut queue = Medium { pages: &pages, bytes, fault, pairs: pairs as usize };
-            let confirmed = run.measured(&mut queue, &pages, &mut Samples::wanted(1)).unwrap();
+            let confirmed = run.measured(&mut queue, (&pages, &pages), &mut Samples::wanted(1)).unwrap();
             assert_eq!(confirmed.claimed_bytes, 4096 * verbs.len() as u64);
             (bytes, missing) = (queue.bytes, confirmed.claimed_bytes - confirmed.confirmed_bytes);
         }

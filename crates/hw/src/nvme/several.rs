@@ -87,7 +87,7 @@ fn checked(
 #[cfg(test)]
 mod tests {
     use super::super::fake::{Bell, Fake, FakeCmb, FakeMemory, Fault};
-    use super::super::{Cmb, Controller, DataPointer, IoInterrupts, IoQueues, MappedCmb, PAGE, queue_bytes};
+    use super::super::{Cmb, CmbUses, Controller, DataPointer, IoInterrupts, IoQueues, MappedCmb, PAGE, queue_bytes};
     use super::*;
     use crate::drive_options::DataPointers;
 
@@ -109,7 +109,7 @@ mod tests {
 
     /// A read of one block, to a place of its own.
     fn read(memory: &FakeMemory, block: u64) -> Command {
-        Command::read(5, block, 1, DataPointer::of(DataPointers::Prp, memory, DATA + block * 512, 512, 0))
+        Command::read(5, block, 1, DataPointer::of(DataPointers::Prp, memory, memory.iova(DATA + block * 512), 512, 0))
     }
 
     #[test]
@@ -173,9 +173,10 @@ mod tests {
         for queues in [IoQueues::SubmissionsInCmb, IoQueues::InCmb] {
             let memory = memory();
             let fake = Fake::with_cmb(&memory, Fault::None, FakeCmb::Hidden);
-            let cmb = Cmb::find(&fake).unwrap();
-            assert_eq!(cmb.pages(), 8);
-            let mapped = MappedCmb { cmb, memory: &fake, address: Fake::BAR + Fake::CMB };
+            let uses = CmbUses { queues: true, data: false };
+            let cmb = Cmb::find(&fake, uses).unwrap();
+            assert_eq!(cmb.len, 8 * PAGE);
+            let mapped = MappedCmb { cmb, memory: &fake, address: Fake::BAR + Fake::CMB, uses };
             let mut controller = Controller::enable(&fake, &memory, 0, Some(mapped), &mut always).unwrap();
             controller.create_queues(queues, 4, None, &mut always).unwrap();
             let mut reads = (0..400).map(|n| read(&memory, n % 64));

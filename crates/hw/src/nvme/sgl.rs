@@ -33,20 +33,20 @@ pub(crate) const fn segment_bytes(bytes: u64) -> u64 {
     (1 + (blocks - MOST).div_ceil(MOST - 1)) * PAGE
 }
 
-/// The `bytes` bytes at `at` as one data block, which the command itself describes.
-pub(crate) fn block(memory: &impl DmaMemory, at: u64, bytes: u64) -> [u64; 2] {
-    descriptor(kind::DATA_BLOCK, memory.iova(at), bytes)
+/// The `bytes` bytes at this address of the controller as one data block, which the command itself describes.
+pub(crate) const fn block(address: u64, bytes: u64) -> [u64; 2] {
+    descriptor(kind::DATA_BLOCK, address, bytes)
 }
 
-/// The `bytes` bytes at `at` as a data block for each page that they touch, as if the pages were scattered; the segments with
+/// The `bytes` bytes at this address of the controller as a data block for each page that they touch, as if the pages were scattered; the segments with
 /// these descriptors are stored at `list`.
-pub(crate) fn pages(memory: &impl DmaMemory, at: u64, bytes: u64, list: u64) -> [u64; 2] {
-    let end = at + bytes;
+pub(crate) fn pages(memory: &impl DmaMemory, address: u64, bytes: u64, list: u64) -> [u64; 2] {
+    let end = address + bytes;
     let mut blocks = Vec::new();
-    let mut next = at;
+    let mut next = address;
     while next < end {
         let until = ((next / PAGE + 1) * PAGE).min(end);
-        blocks.push(descriptor(kind::DATA_BLOCK, memory.iova(next), until - next));
+        blocks.push(descriptor(kind::DATA_BLOCK, next, until - next));
         next = until;
     }
     let (mut segment, mut left) = (list, blocks.as_slice());
@@ -94,9 +94,9 @@ mod tests {
     #[test]
     fn one_block_needs_no_list_and_scattered_pages_have_one() {
         let memory = FakeMemory::new(8 * PAGE);
-        assert_eq!(parts(block(&memory, 512, 3 * PAGE)), (0, 512, 3 * PAGE));
+        assert_eq!(parts(block(memory.iova(512), 3 * PAGE)), (0, 512, 3 * PAGE));
         let list = 7 * PAGE;
-        assert_eq!(parts(pages(&memory, 512, 2 * PAGE, list)), (3, list, 48));
+        assert_eq!(parts(pages(&memory, memory.iova(512), 2 * PAGE, list)), (3, list, 48));
         assert_eq!(stored(&memory, list, 3), [(0, 512, PAGE - 512), (0, PAGE, PAGE), (0, 2 * PAGE, 512)]);
     }
 
@@ -104,12 +104,12 @@ mod tests {
     fn a_segment_has_a_page_of_descriptors_and_one_more_needs_another_segment() {
         let list = 520 * PAGE;
         let memory = FakeMemory::new(list + 4 * PAGE);
-        assert_eq!(parts(pages(&memory, 0, 256 * PAGE, list)), (3, list, PAGE));
-        assert_eq!(parts(pages(&memory, 0, 257 * PAGE, list)), (2, list, PAGE));
+        assert_eq!(parts(pages(&memory, memory.iova(0), 256 * PAGE, list)), (3, list, PAGE));
+        assert_eq!(parts(pages(&memory, memory.iova(0), 257 * PAGE, list)), (2, list, PAGE));
         assert_eq!(stored(&memory, list + 254 * 16, 2), [(0, 254 * PAGE, PAGE), (3, list + PAGE, 32)]);
         assert_eq!(stored(&memory, list + PAGE, 2), [(0, 255 * PAGE, PAGE), (0, 256 * PAGE, PAGE)]);
         // 512 pages and a part of one: 255 + 255 + 3 descriptors.
-        assert_eq!(parts(pages(&memory, 512, 512 * PAGE, list)), (2, list, PAGE));
+        assert_eq!(parts(pages(&memory, memory.iova(512), 512 * PAGE, list)), (2, list, PAGE));
         assert_eq!(stored(&memory, list + 255 * 16, 1), [(2, list + PAGE, PAGE)]);
         assert_eq!(stored(&memory, list + PAGE + 255 * 16, 1), [(3, list + 2 * PAGE, 48)]);
     }

@@ -24,6 +24,7 @@ const NAMES: &[(u16, u16, &str)] = &[
     (0, 0x0e, "Invalid Number of SGL Descriptors"),
     (0, 0x0f, "Data SGL Length Invalid"),
     (0, 0x11, "SGL Descriptor Type Invalid"),
+    (0, 0x12, "Invalid Use of Controller Memory Buffer"),
     (0, 0x13, "PRP Offset Invalid"),
     (0, 0x1e, "SGL Data Block Granularity Invalid"),
     (0, 0x80, "LBA Out of Range"),

@@ -1,0 +1,109 @@
+//! The queues of a drive that this program owns.
+
+use super::drive::Layout;
+use super::host_window::HostWindow;
+use super::registers::Registers;
+use super::{VfioDevice, VfioInterrupt};
+use crate::drive_options::{DataPlace, DataPointers};
+use crate::nvme::{Bar, Command, Controller, DataPointer, DmaMemory, DriveQueue, NvmeError, Spot, store_entry};
+use lanemark_machine::MachineError;
+use rustix::io::Errno;
+
+impl Bar for Registers {
+    #[inline]
+    fn load(&self, offset: u64, width: u8) -> Result<u64, Errno> {
+        Registers::load(self, offset, width)
+    }
+
+    #[inline]
+    fn store(&self, offset: u64, width: u8, value: u64) -> Result<(), Errno> {
+        Registers::store(self, offset, width, value)
+    }
+}
+
+impl DmaMemory for HostWindow<'_> {
+    #[inline]
+    fn load(&self, offset: u64) -> u64 {
+        self.load_word(offset)
+    }
+
+    #[inline]
+    fn store(&self, offset: u64, value: u64) {
+        self.store_word(offset, value);
+    }
+
+    #[inline]
+    fn store_entry(&self, offset: u64, entry: [u64; 8]) {
+        store_entry(self.memory(), offset, entry);
+    }
+
+    #[inline]
+    fn iova(&self, offset: u64) -> u64 {
+        HostWindow::iova(self, offset)
+    }
+}
+
+/// The I/O queue pairs of an enabled controller, and what its commands need.
+pub(super) struct OwnQueue<'a> {
+    pub(super) controller: Controller<'a, Registers, HostWindow<'a>>,
+    pub(super) window: &'a HostWindow<'a>,
+    pub(super) registers: &'a Registers,
+    pub(super) namespace: u32,
+    pub(super) layout: Layout,
+    pub(super) data: DataPointers,
+    /// Address of the window for data in the controller memory buffer, if they are there.
+    pub(super) in_cmb: Option<u64>,
+    pub(super) is_destructive: bool,
+    pub(super) name: &'a str,
+    pub(super) device: &'a VfioDevice,
+    pub(super) requested: Option<&'a VfioInterrupt>,
+}
+
+impl OwnQueue<'_> {
+    /// The data pointer of a command.
+    fn pointer(&self, Spot { place, at, list }: Spot, bytes: u64) -> DataPointer {
+        let address = match (place, self.in_cmb) {
+            (DataPlace::Cmb, Some(start)) => start + at,
+            _ => self.window.iova(at),
+        };
+        DataPointer::of(self.data, self.window, address, bytes, self.layout.lists + list * self.layout.list)
+    }
+}
+
+impl DriveQueue for OwnQueue<'_> {
+    type Command = Command;
+
+    fn read(&self, first: u64, blocks: u32, to: Spot, bytes: u64) -> Command {
+        Command::read(self.namespace, first, blocks, self.pointer(to, bytes))
+    }
+
+    fn write(&self, first: u64, blocks: u32, from: Spot, bytes: u64) -> Option<Command> {
+        let data = self.pointer(from, bytes);
+        self.is_destructive.then(|| Command::write(self.namespace, first, blocks, data))
+    }
+
+    #[inline]
+    fn run(
+        &mut self,
+        depth: u32,
+        next: impl FnMut(usize) -> Option<Command>,
+        check: &mut impl FnMut() -> Result<(), NvmeError>,
+    ) -> Result<(), NvmeError> {
+        self.controller.run(depth, next, check)
+    }
+
+    fn waiting_for(&self) -> &'static str {
+        self.controller.waiting_for()
+    }
+
+    /// Fails if the kernel requests the device back (it is being removed, or its driver unbound), or if it is gone.
+    fn check(&self) -> Result<(), MachineError> {
+        let is_requested = self.requested.is_some_and(|request| request.take().unwrap_or(false));
+        let what = match self.registers.check() {
+            _ if is_requested => self.device.requested().to_string(),
+            Err(gone) => gone.to_string(),
+            Ok(()) => return Ok(()),
+        };
+        Err(MachineError::Device { machine: self.name.to_owned(), what })
+    }
+}
