@@ -198,7 +198,9 @@ pub fn without_an_iommu_a_card_is_used_only_if_both_kernel_and_user_permit_it() 
     let refused = |guest: &mut Guest, status: i32, more: &str, words: &[&str]| {
         let said = guest.run(&bench(&format!("{of_drive} {more}")));
         assert_eq!(said.status, status, "{said:?}");
-        words.iter().for_each(|words| assert!(said.stderr.contains(words), "{words}: {said:?}"));
+        for words in words {
+            assert!(said.stderr.contains(words), "{words}: {said:?}");
+        }
     };
     refused(&mut guest, 2, "--vfio no-iommu", &["is behind no IOMMU", PERMITS]);
     guest.expect(&format!("echo 1 >{PERMITS}"));

@@ -152,13 +152,11 @@ impl Bench<'_> {
 
     /// Memory of at least `len` bytes.
     fn allocated(&mut self, len: u64) -> Result<HostPages, MachineError> {
-        match self.pages.take().filter(|pages| pages.len() >= len) {
-            Some(pages) => Ok(pages),
-            None => {
-                let pages = self.address_space.allocate_whole(len);
-                pages.map_err(|error| self.os("allocating memory for DMA", error))
-            }
+        if let Some(pages) = self.pages.take().filter(|pages| pages.len() >= len) {
+            return Ok(pages);
         }
+        let pages = self.address_space.allocate_whole(len);
+        pages.map_err(|error| self.os("allocating memory for DMA", error))
     }
 
     /// Seed of the bytes in the window before the run.
