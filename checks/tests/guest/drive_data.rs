@@ -47,7 +47,7 @@ pub fn channels_are_queue_pairs_of_a_drive_and_their_bytes_are_those_of_the_imag
 pub fn reads_and_writes_of_a_drive_alternate_and_both_directions_are_compared() {
     let mut guest = shared();
     fs::write(guest.file("lost"), image(IMAGE)).unwrap();
-    let asked = "--question dma_read_write_mix --sizes 512,4KiB,64KiB --window 1MiB --budget 0.3";
+    let asked = "--question dma_read_write_mix --sizes 512,4KiB,64KiB --window 1MiB --budget 3";
     let bench = format!("--on {LOST} {asked}");
     let unnamed = guest.run(&format!("lanemark bench --bind vfio-pci {bench}"));
     assert!(unnamed.status == 77 && unnamed.stderr.contains("a namespace that --destructive names"), "{unnamed:?}");
@@ -129,7 +129,7 @@ pub fn data_in_the_controller_memory_buffer_are_the_bytes_of_the_image_and_cross
     let words =
         "the drive has no controller memory buffer (CMBSZ): use another drive, or remove the option --nvme-data-place";
     assert!(said.status == 77 && said.stderr.contains(words), "{said:?}");
-    let asked = format!("{asked} dma_write_bandwidth --nvme-queues cmb --window 1MiB");
+    let asked = format!("{asked} dma_write_bandwidth --nvme-queues cmb --window 1020KiB");
     let said = guest.run(&format!("lanemark bench --bind vfio-pci --on {DRIVE} {asked} --channels 4"));
     let said = format!("{}{}", said.stdout, said.stderr);
     assert!(said.contains("1008KiB are free behind the queues: use a smaller --window"), "{said}");
