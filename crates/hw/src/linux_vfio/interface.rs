@@ -180,6 +180,6 @@ mod tests {
             assert_eq!(by.to_string().parse(), Ok(by));
         }
         let error = "groups".parse::<VfioInterface>().unwrap_err().to_string();
-        assert_eq!(error, "'groups' is not an interface of VFIO: use one of container, iommufd");
+        assert_eq!(error, "'groups' is not an interface of VFIO: use one of container, iommufd, no-iommu");
     }
 }
