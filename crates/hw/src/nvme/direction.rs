@@ -1,8 +1,8 @@
 //! The transfers of one direction of a plan, and their blocks of the medium.
 
+use super::drive_queue::{DriveQueue, Spot};
 use super::identify::Namespace;
 use super::plan::DrivePlan;
-use super::run::{DriveQueue, Spot};
 use crate::drive_options::DataPlace;
 use lanemark_machine::{PlaceOrder, Transfer, Verb};
 use std::collections::BTreeSet;

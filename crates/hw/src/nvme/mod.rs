@@ -27,6 +27,7 @@
 //! | `limits` | properties of a drive that decide which plans it can run |
 //! | `plan` | check of plans: the reads and writes that a plan asks for, or the reason for a refusal |
 //! | `direction` | the transfers of one direction of a plan, and their blocks |
+//! | `drive_queue` | what a run needs of a queue of commands |
 //! | `run` | runs of these plans through any queue, and verification of the bytes |
 //! | `host_entry` | entries of queues in host memory |
 //! | `submission_path` | the commands of a queue pair and of a bare loop, for `make bench` |
@@ -39,6 +40,7 @@ mod command;
 mod controller;
 mod data;
 mod direction;
+mod drive_queue;
 mod error;
 #[cfg(test)]
 mod fake;
@@ -60,6 +62,7 @@ pub(crate) use cmb::{Cmb, CmbUses, EnabledSpace, MappedCmb, has_cmb_control};
 pub(crate) use command::Command;
 pub(crate) use controller::{Controller, IoInterrupts, IoQueues, is_stopped, queue_bytes};
 pub(crate) use data::{DataPointer, list_bytes};
+pub(crate) use drive_queue::{DriveQueue, Spot};
 pub(crate) use error::NvmeError;
 pub(crate) use host_entry::store_entry;
 pub(crate) use identify::{ControllerData, Namespace};
@@ -67,7 +70,7 @@ pub(crate) use limits::{CmbData, CmbLimits, DriveLimits, Queues};
 pub(crate) use memory::{Bar, DmaMemory, Interrupt, PAGE};
 pub(crate) use plan::{DrivePlan, of as commands_of, whole};
 pub(crate) use register::registers_end;
-pub(crate) use run::{DataMemory, DriveQueue, DriveRun, Places, Spot, deadline};
+pub(crate) use run::{DataMemory, DriveRun, Places, deadline};
 pub(crate) use several::MOST_PAIRS;
 pub(crate) use status::Status;
 pub use submission_path::{SubmittedBy, submitted};

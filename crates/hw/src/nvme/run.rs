@@ -1,6 +1,7 @@
 //! Runs of plans with reads or writes of a drive, through any queue: samples, and verification of the bytes.
 
 use super::direction::Direction;
+use super::drive_queue::{DriveQueue, Spot};
 use super::error::NvmeError;
 use super::identify::Namespace;
 use super::memory::PAGE;
@@ -23,17 +24,6 @@ const LONGEST: Ticks = Ticks::whole_ns(30_000_000_000);
 /// Filler of the place for verification before a read, and of the blocks before the measured writes.
 const POISON: u64 = 0xdead_10cc_dead_10cc;
 
-/// Memory of a command.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Spot {
-    /// The window of the plan, or the place for verification, which is always in host memory.
-    pub(crate) place: DataPlace,
-    /// Offset of the first byte.
-    pub(crate) at: u64,
-    /// Number of its list of data pointers.
-    pub(crate) list: u64,
-}
-
 /// Memory to which a drive reads.
 pub(crate) trait DataMemory {
     /// Copies the bytes at `at` to `bytes`.
@@ -45,33 +35,6 @@ impl DataMemory for HostPages {
         HostPages::read(self, at, bytes);
         Ok(())
     }
-}
-
-/// A queue through which commands reach a drive.
-pub(crate) trait DriveQueue {
-    /// A command that is ready to be submitted.
-    type Command: Copy;
-
-    /// A read of `blocks` logical blocks, `bytes` bytes, from `first` on to this memory.
-    fn read(&self, first: u64, blocks: u32, to: Spot, bytes: u64) -> Self::Command;
-
-    /// A write of these bytes to these blocks, whose contents are lost; `None` if this queue only reads.
-    fn write(&self, first: u64, blocks: u32, from: Spot, bytes: u64) -> Option<Self::Command>;
-
-    /// Runs the commands of `next`, given the number of a queue pair, with at most `depth` outstanding on each, until it returns
-    /// `None` and all have completed. `check` is called during long waits, and ends them with an error.
-    fn run(
-        &mut self,
-        depth: u32,
-        next: impl FnMut(usize) -> Option<Self::Command>,
-        check: &mut impl FnMut() -> Result<(), NvmeError>,
-    ) -> Result<(), NvmeError>;
-
-    /// Name of an outstanding command.
-    fn waiting_for(&self) -> &'static str;
-
-    /// Fails if the drive cannot be used any more. Called between samples.
-    fn check(&self) -> Result<(), MachineError>;
 }
 
 /// A command failed: the error, and the name of an outstanding command.
