@@ -2,7 +2,7 @@
 
 use super::journal::Turn;
 use super::users::{users_of, vfio_user};
-use super::{DriverError, Journal, PciFunction};
+use super::{DriverError, Journal, PciFunction, run_mark};
 use crate::linux_sysfs::{Address, System};
 use std::fmt;
 use std::path::PathBuf;
@@ -220,7 +220,9 @@ impl Restoration {
 fn restored(function: &PciFunction, journal: &Journal) -> Result<(), DriverError> {
     restoring_steps(function, journal)?.iter().try_for_each(|step| step.carry_out(function))?;
     check_driver(function, journal.driver.as_deref())?;
-    journal.remove(function)
+    journal.remove(function)?;
+    run_mark::remove(function.system(), function.address());
+    Ok(())
 }
 
 /// Folder of a loaded driver.

@@ -118,9 +118,7 @@ impl Journal {
     /// Removes the journal after the function was restored.
     pub(super) fn remove(&self, function: &PciFunction) -> Result<(), DriverError> {
         let path = Journal::path(function.system(), self.function);
-        std::fs::remove_file(&path).map_err(|source| function.os("removing", path, source))?;
-        super::run_mark::remove(function.system(), self.function);
-        Ok(())
+        std::fs::remove_file(&path).map_err(|source| function.os("removing", path, source))
     }
 }
 
