@@ -20,6 +20,7 @@ use std::os::unix::fs::FileExt as _;
 /// | 00:07.0 | edu, a function of the same device as |
 /// | 00:07.1 | ivshmem, in one IOMMU group with it: the file `beside` on the outside |
 /// | 00:08.0 | nvme without a namespace: BAR2 is a controller memory buffer of 1 MiB |
+/// | 07:00.0 | nvme with 1 MiB, in a hot-plug slot |
 ///
 /// A transfer of edu takes 100 ms of the guest's time. This time advances with the number of instructions, and jumps to the
 /// next event where the guest waits: so a test takes seconds.
@@ -32,7 +33,7 @@ const DEVICES: &[&str] = &[
     "-device edu,id=card,bus=rp1",
     "-device pcie-root-port,id=rp2,chassis=2,slot=2,addr=0x3",
     "-object memory-backend-file,id=storage,share=on,mem-path={folder}/storage,size=1M",
-    "-device ivshmem-plain,memdev=storage,bus=rp2",
+    "-device ivshmem-plain,id=memory,memdev=storage,bus=rp2",
     "-device pcie-root-port,id=rp3,chassis=3,slot=3,addr=0x4",
     "-device x3130-upstream,id=up,bus=rp3",
     "-device xio3130-downstream,id=down1,bus=up,chassis=4,slot=4",
@@ -44,6 +45,9 @@ const DEVICES: &[&str] = &[
     "-object memory-backend-file,id=beside,share=on,mem-path={folder}/beside,size=1M",
     "-device ivshmem-plain,memdev=beside,addr=0x7.1",
     "-device nvme,addr=0x8,serial=buffer,cmb_size_mb=1",
+    "-device pcie-root-port,id=rp4,chassis=6,slot=6,addr=0x9",
+    "-drive if=none,id=medium,format=raw,file={folder}/medium",
+    "-device nvme,id=removable,bus=rp4,serial=removable,drive=medium",
 ];
 
 /// The first edu.
@@ -62,7 +66,7 @@ pub fn shared() -> Lent {
 pub fn boot(kernel: &str) -> Guest {
     let hardware = Hardware { packages: usual_kernel(), devices: DEVICES, kernel };
     Guest::boot(&hardware, &[lanemark()], |folder| {
-        for file in ["storage", "below", "beside"] {
+        for file in ["storage", "below", "beside", "medium"] {
             fs::write(folder.join(file), vec![0xa7; 1 << 20]).unwrap();
         }
     })
@@ -221,16 +225,24 @@ pub fn a_wrong_device_file_is_refused_before_the_card_is_bound() {
 
 /// Starts a long run of DMA, and waits until the card may be bus master.
 fn long_run(guest: &mut Guest, function: &str) {
-    let asked = "--bind vfio-pci --device edu --question dma_write_bandwidth --sizes 64 --budget 900";
+    started(guest, function, "--device edu --question dma_write_bandwidth --sizes 64");
+}
+
+/// Starts a long run of a card that is bound for it, and waits until the card may be bus master.
+pub fn started(guest: &mut Guest, function: &str, asked: &str) {
+    let bench = format!("lanemark bench --on {function} --bind vfio-pci {asked} --full --budget 900");
     guest.expect("rm -f status");
-    guest.expect(&format!("(lanemark bench --on {function} {asked} >said 2>&1; echo $? >status) >/dev/null 2>&1 &"));
+    guest.expect(&format!("({bench} >said 2>&1; echo $? >status) >/dev/null 2>&1 &"));
     let master = format!("$(( 0x$(xxd -s 4 -l 1 -p /sys/bus/pci/devices/{function}/config) & 4 ))");
+    let driver = format!("$(readlink /sys/bus/pci/devices/{function}/driver)");
     // Bus mastering is on only while a plan runs, so what was seen once is not asked again.
-    guest.expect(&format!("for i in $(seq 600); do [ {master} -ne 0 ] && exit 0; sleep 0.1; done; exit 1"));
+    guest.expect(&format!(
+        "for i in $(seq 600); do case {driver} in */vfio-pci) [ {master} -ne 0 ] && exit 0;; esac; sleep 0.1; done; cat said; exit 1"
+    ));
 }
 
 /// Waits for the end of a long run; returns its exit status and its output.
-fn ended(guest: &mut Guest) -> (String, String) {
+pub fn ended(guest: &mut Guest) -> (String, String) {
     let status = guest.expect("for i in $(seq 900); do [ -s status ] && break; sleep 0.1; done; cat status");
     (status.trim().to_owned(), guest.expect("cat said"))
 }
@@ -291,12 +303,34 @@ pub fn removing_a_card_behind_vfio_ends_its_run() {
     plugged_again(&mut guest, card, "edu,id=card,bus=rp1");
 }
 
+pub fn removing_a_drive_behind_vfio_ends_its_run() {
+    let mut guest = shared();
+    let drive = "0000:07:00.0";
+    started(&mut guest, drive, "--question dma_write_bandwidth --sizes 4KiB");
+    guest.monitor("device_del removable");
+    let (status, said) = ended(&mut guest);
+    assert!(status == "1" && said.contains(&format!("{drive} is gone")), "{status} {said}");
+    guest.expect(&format!("rm -f /run/lanemark/{drive}.*"));
+}
+
 /// Plugs a card that was removed, so that the next test has it.
 pub fn plugged_again(guest: &mut Guest, card: &str, device: &str) {
     guest.monitor(&format!("device_add {device}"));
     guest.expect(&format!(
         "for i in $(seq 300); do [ -e /sys/bus/pci/devices/{card} ] && exit 0; sleep 0.1; done; exit 1"
     ));
+}
+
+/// Plugs a card with memory, the file `name` on the outside, that was removed.
+pub fn memory_plugged_again(guest: &mut Guest, card: &str, id: &str, (name, size): (&str, &str), slot: &str) {
+    // The emulator ends when a card gets the memory of a former one.
+    let file = guest.file(name);
+    let memory = format!("{name}-again");
+    guest.monitor(&format!(
+        "object_add memory-backend-file,id={memory},share=on,mem-path={},size={size}",
+        file.display()
+    ));
+    plugged_again(guest, card, &format!("ivshmem-plain,id={id},memdev={memory},bus={slot}"));
 }
 
 pub fn loads_and_stores_go_through_vfio_to_a_bound_card() {

@@ -87,6 +87,7 @@ fn main() -> ExitCode {
         dma::a_wrong_device_file_is_refused_before_the_card_is_bound,
         dma::the_driver_is_restored_after_a_signal_and_listed_after_a_kill,
         dma::removing_a_card_behind_vfio_ends_its_run,
+        dma::removing_a_drive_behind_vfio_ends_its_run,
         dma::loads_and_stores_go_through_vfio_to_a_bound_card,
         dma::calls_of_vfio_read_and_write_bytes_of_a_card,
         doctor::the_tree_shows_the_slow_switch_and_nothing_is_changed,
@@ -144,6 +145,7 @@ fn main() -> ExitCode {
         peers::cards_below_a_switch_and_functions_of_one_group_move_data_between_them,
         peers::without_acs_redirect_at_their_root_ports_cards_move_data_between_them,
         peers::a_controller_memory_buffer_is_memory_of_another_card,
+        peers::removing_a_card_ends_the_transfers_of_another_one_to_its_memory,
         peers::a_dry_run_of_transfers_between_cards_changes_nothing,
         peers::memory_of_another_card_that_cannot_be_used_is_refused_with_the_reason,
         refusals::missing_devices_missing_bars_and_ranges_beyond_a_bar_are_named,
@@ -161,6 +163,8 @@ fn main() -> ExitCode {
         vfio::a_drive_bound_for_a_run_has_its_driver_back_also_after_an_error,
         vfio::a_card_with_another_driver_is_not_opened_through_vfio,
         vfio::a_second_process_is_refused_until_the_first_is_killed,
+        vfio::the_last_bytes_of_an_8_gib_bar_are_accessible_through_vfio,
+        vfio::a_card_behind_vfio_without_memory_decoding_is_an_error_and_no_data,
     );
     let module = kernel.and(&Available::unless("LANEMARK_SKIPPED_KMOD"));
     let with_module = trials!(
@@ -180,6 +184,9 @@ fn main() -> ExitCode {
         xdma_card::a_second_program_is_refused_and_a_killed_one_leaves_no_lock,
         xdma_card::a_signal_within_a_call_ends_transfers_by_the_driver,
         xdma_card::unbinding_the_driver_ends_a_run_with_the_name_of_the_card,
+        xdma_card::removing_a_card_ends_a_run_with_the_name_of_the_card,
+        removal::removing_a_card_behind_our_module_ends_its_run,
+        lockdown::our_module_is_refused_under_lockdown_with_the_reason_and_what_works,
     );
     run_all_at_once(tests.into_iter().chain(with_module).chain(of_module(&module)).collect())
 }
@@ -188,6 +195,7 @@ fn main() -> ExitCode {
 fn of_module(module: &Available) -> Vec<Trial> {
     let tests = trials!(
         module;
+        module::every_member_of_the_interface_is_described_as_kernel_doc_wants_it,
         module::every_memory_type_is_mapped_and_read_back,
         module::mistakes_are_refused_with_their_error,
         module::random_requests_leave_no_warning_in_the_kernels_log,
@@ -198,6 +206,7 @@ fn of_module(module: &Available) -> Vec<Trial> {
         module::only_a_named_function_without_another_claim_is_bound,
         module::a_second_program_is_refused_and_the_driver_is_restored,
         module::removing_the_driver_ends_the_mappings_of_a_program,
+        module::the_driver_is_restored_after_a_signal,
         module::a_card_behind_the_module_keeps_every_promise,
         module::a_dry_run_prints_steps_mappings_and_calls_and_changes_nothing,
         module::a_card_answers_with_cached_types_and_driver_calls,
@@ -222,6 +231,7 @@ fn of_iommufd(kernel: &Available) -> Vec<Trial> {
         dma::a_wrong_device_file_is_refused_before_the_card_is_bound,
         dma::the_driver_is_restored_after_a_signal_and_listed_after_a_kill,
         dma::removing_a_card_behind_vfio_ends_its_run,
+        dma::removing_a_drive_behind_vfio_ends_its_run,
         dma::loads_and_stores_go_through_vfio_to_a_bound_card,
         drive::reads_of_every_size_and_depth_return_the_bytes_of_the_image,
         drive::a_read_beyond_the_end_is_refused_by_the_drive_with_its_status,
@@ -246,6 +256,8 @@ fn of_iommufd(kernel: &Available) -> Vec<Trial> {
         vfio::a_drive_bound_for_a_run_has_its_driver_back_also_after_an_error,
         vfio::a_card_with_another_driver_is_not_opened_through_vfio,
         vfio::a_second_process_is_refused_until_the_first_is_killed,
+        vfio::the_last_bytes_of_an_8_gib_bar_are_accessible_through_vfio,
+        vfio::a_card_behind_vfio_without_memory_decoding_is_an_error_and_no_data,
     );
     tests.into()
 }

@@ -46,6 +46,14 @@ fn headers() -> Option<PathBuf> {
     folders.find(|path| path.to_string_lossy().ends_with("-cloud-amd64"))
 }
 
+pub fn every_member_of_the_interface_is_described_as_kernel_doc_wants_it() {
+    let script = headers().expect("headers of the kernel").join("scripts/kernel-doc");
+    let sources =
+        ["lanemark_uapi.h", "lanemark.h", "card.c", "dma.c", "page.c"].map(|file| root().join("kmod").join(file));
+    let said = Command::new("perl").arg(script).args(["-none", "-Werror"]).args(sources).output().expect("perl");
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+}
+
 /// The program that calls the module as no other one does; `None` without the module.
 pub fn program() -> Option<&'static Path> {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
@@ -215,27 +223,49 @@ pub fn a_second_program_is_refused_and_the_driver_is_restored() {
     assert_eq!(guest.expect("lanemark unbind"), "every function has its former driver\n");
 }
 
+/// Starts a run of the storage card that takes a minute, and waits until bytes arrive outside.
+fn begun(guest: &mut Guest, more: &str) {
+    storage::fresh(guest);
+    let ask =
+        format!("lanemark bench --on 0000:01:00.0 --bar 2:0..4KiB --question mmio_write_bandwidth --budget 60 {more}");
+    guest.expect(&format!("rm -f status; ({ask} >said 2>&1; echo $? >status) >/dev/null 2>&1 &"));
+    let has_begun = |guest: &Guest| fs::read(guest.file("storage")).unwrap()[..4096].iter().any(|byte| *byte != BEFORE);
+    for _ in 0..600 {
+        if has_begun(guest) {
+            return;
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    panic!("nothing was stored in a minute: {:?}", guest.run("cat said status"));
+}
+
+/// The exit status of that run in a line, and its output.
+fn ended(guest: &mut Guest) -> String {
+    guest.expect("for i in $(seq 900); do [ -s status ] && break; sleep 0.1; done; cat status said")
+}
+
 pub fn removing_the_driver_ends_the_mappings_of_a_program() {
     behind_module(|guest| {
-        storage::fresh(guest);
-        let ask = "lanemark bench --on 0000:01:00.0 --bar 2:0..4KiB --question mmio_write_bandwidth --budget 60";
-        guest.expect(&format!("rm -f status; ({ask} >said 2>&1; echo $? >status) >/dev/null 2>&1 &"));
-        // The run has begun when bytes arrive outside.
-        let begun = |guest: &Guest| fs::read(guest.file("storage")).unwrap()[..4096].iter().any(|byte| *byte != BEFORE);
-        for _ in 0..600 {
-            if begun(guest) {
-                break;
-            }
-            thread::sleep(Duration::from_millis(100));
-        }
-        assert!(begun(guest), "nothing was stored in a minute: {:?}", guest.run("cat said status"));
+        begun(guest, "");
         guest.expect(&format!("echo 0000:01:00.0 >{CARD}/driver/unbind"));
-        let said = guest.expect("for i in $(seq 900); do [ -s status ] && break; sleep 0.1; done; cat status said");
+        let said = ended(guest);
         assert!(said.starts_with("1\n"), "{said}");
         let seen = ["0000:01:00.0 was unbound", "0000:01:00.0: bus error", "with no driver now"];
         assert!(seen.iter().any(|words| said.contains(words)), "{said}");
         guest.expect(&format!("echo 0000:01:00.0 >/sys/bus/pci/drivers_probe; [ -e {CARD}/driver ]"));
     });
+}
+
+pub fn the_driver_is_restored_after_a_signal() {
+    let mut guest = shared();
+    for signal in ["INT", "TERM"] {
+        begun(&mut guest, "--bind lanemark");
+        guest.expect(&format!("kill -{signal} $(pidof lanemark)"));
+        let said = ended(&mut guest);
+        assert!(said.starts_with("130\n") && said.contains("restored; driver now: none\n"), "{signal}: {said}");
+        guest.expect(&format!("[ ! -e {CARD}/driver ] && [ ! -e {DEVICE} ]"));
+    }
+    guest.expect(&format!("echo 1 >{CARD}/enable"));
 }
 
 const BENCH: &str = "lanemark bench --on 0000:01:00.0 --bind lanemark --bar 2:0..1MiB";

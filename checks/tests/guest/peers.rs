@@ -1,6 +1,6 @@
 //! Transfers between two cards, through VFIO and the IOMMU of the guest.
 
-use crate::dma::{boot, shared};
+use crate::dma::{boot, ended, memory_plugged_again, shared, started};
 use crate::guest::Guest;
 use serde_json::Value;
 use std::fs;
@@ -111,6 +111,20 @@ fn check_answered(record: &Value) {
         let has = |answer: &Value| answer["question"] == question && answer["size_bytes"] == 2048;
         assert!(answers.iter().any(has), "{question}: {}", record["skipped"]);
     }
+}
+
+pub fn removing_a_card_ends_the_transfers_of_another_one_to_its_memory() {
+    let mut guest = shared();
+    guest.expect(&format!("lanemark bind {MEMORY}"));
+    started(&mut guest, EDU, &format!("--device edu --peer {MEMORY}:2:4KiB..12KiB --question p2p_latency --sizes 64"));
+    guest.monitor("device_del memory");
+    let (status, said) = ended(&mut guest);
+    // The kernel takes its driver away first.
+    let is_named = said.contains(&format!("{MEMORY} is gone")) || said.contains(&format!("lanemark: {MEMORY} was "));
+    assert!(status == "1" && is_named, "{status} {said}");
+    assert!(said.contains("restored; driver now: none\n"), "{said}");
+    guest.expect(&format!("rm -f /run/lanemark/{MEMORY}.*"));
+    memory_plugged_again(&mut guest, MEMORY, "memory", ("storage", "1M"), "rp2");
 }
 
 pub fn a_controller_memory_buffer_is_memory_of_another_card() {

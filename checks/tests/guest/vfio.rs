@@ -1,8 +1,11 @@
 //! A card behind the real IOMMU of the guest, through VFIO.
 
 use crate::guest::Guest;
-use crate::{BEFORE, shared, storage};
+use crate::storage::{self, CARD};
+use crate::{BEFORE, LARGE_BYTES, shared};
 use lanemark_checks::conformance::PROMISES;
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
 
 /// A drive whose driver is `nvme`.
 const DRIVE: &str = "0000:00:07.0";
@@ -62,7 +65,7 @@ pub fn a_card_behind_vfio_keeps_every_promise() {
     storage::fresh(&guest);
     guest.expect("lanemark bind 0000:01:00.0");
     let said = guest.run("promises vfio 0000:01:00.0 2:0..64KiB");
-    guest.expect(&format!("lanemark unbind 0000:01:00.0; echo 1 >{}/enable", storage::CARD));
+    guest.expect(&format!("lanemark unbind 0000:01:00.0; echo 1 >{CARD}/enable"));
     assert_eq!(said.status, 0, "{}{}", said.stdout, said.stderr);
     assert!(said.stdout.ends_with(&format!("{} passed, 0 failed\n", PROMISES.len())), "{}", said.stdout);
     let outside = std::fs::read(guest.file("storage")).unwrap();
@@ -80,4 +83,40 @@ pub fn a_drive_bound_for_a_run_has_its_driver_back_also_after_an_error() {
     assert!(said.status != 0 && said.stderr.contains("BAR5"), "{said:?}");
     assert_eq!(guest.expect(&driver), "nvme\n");
     assert_eq!(guest.expect("lanemark unbind"), "every function has its former driver\n");
+}
+
+pub fn the_last_bytes_of_an_8_gib_bar_are_accessible_through_vfio() {
+    let mut guest = shared();
+    let large = "0000:05:00.0";
+    let asked =
+        "--bar 2:0x1fffff000..8GiB:storage --question mmio_write_bandwidth,mmio_read_latency --access 8 --sizes 4KiB";
+    let said =
+        guest.expect(&format!("lanemark bench --on {large} --bind vfio-pci {asked} --budget 0.1 --record large.json"));
+    guest.expect(&format!("echo 1 >/sys/bus/pci/devices/{large}/enable"));
+    let mut found = [0; 8192];
+    let outside = File::options().read(true).write(true).open(guest.file("large")).unwrap();
+    outside.read_exact_at(&mut found, LARGE_BYTES - 8192).unwrap();
+    outside.write_all_at(&[0; 4096], LARGE_BYTES - 4096).unwrap();
+    assert!(found[4096..].chunks(64).all(|line| line != [0; 64]), "a line of the last page was not stored to: {said}");
+    assert!(found[..4096].iter().all(|byte| *byte == 0), "something before the range has changed");
+    let record: serde_json::Value = serde_json::from_str(&guest.expect("cat large.json")).unwrap();
+    let answers = record["answers"].as_array().unwrap();
+    let stored = answers.iter().find(|answer| answer["question"] == "mmio_write_bandwidth").unwrap();
+    assert_eq!(stored["bytes"]["confirmed_bytes"], 4096, "{stored}");
+    assert_eq!(record["targets"][0]["card"]["driver"], "vfio-pci");
+}
+
+pub fn a_card_behind_vfio_without_memory_decoding_is_an_error_and_no_data() {
+    let mut guest = shared();
+    storage::fresh(&guest);
+    let bench = "lanemark bench --on 0000:01:00.0 --bar 2:0..4KiB --question mmio_write_bandwidth --budget 10";
+    guest.expect("lanemark bind 0000:01:00.0");
+    guest.expect(&format!("rm -f status; ({bench} >said 2>&1; echo $? >status) >/dev/null 2>&1 &"));
+    let decodes = format!("$(( 0x$(xxd -s 4 -l 1 -p {CARD}/config) & 2 ))");
+    guest.expect(&format!("for i in $(seq 300); do [ {decodes} -ne 0 ] && exit 0; sleep 0.1; done; cat said; exit 1"));
+    // From outside of VFIO, which would take the mappings away first.
+    guest.expect(&format!("sleep 1; printf '\\000\\000' | dd of={CARD}/config bs=1 seek=4 conv=notrunc"));
+    let said = guest.expect("for i in $(seq 900); do [ -s status ] && break; sleep 0.1; done; cat status said");
+    guest.expect(&format!("lanemark unbind 0000:01:00.0; echo 1 >{CARD}/enable"));
+    assert!(said.starts_with("1\n") && said.contains("bytes arrived; the figure is invalid"), "{said}");
 }

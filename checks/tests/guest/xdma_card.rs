@@ -1,5 +1,6 @@
 //! A card with AMD's XDMA core, through its driver: a module with the same files and errors, on memory of the kernel.
 
+use crate::dma;
 use crate::guest::{Guest, Hardware, KERNEL};
 use crate::module::build;
 use crate::sharing::{Guests, Lent};
@@ -308,4 +309,16 @@ pub fn unbinding_the_driver_ends_a_run_with_the_name_of_the_card() {
     let after = guest.run(&format!("lanemark bench --on {CARD} {GIVEN}"));
     assert!(after.status == 2 && after.stderr.contains("this machine has none"), "{after:?}");
     guest.expect(&format!("echo {FUNCTION} >/sys/bus/pci/drivers/xdma/bind"));
+}
+
+pub fn removing_a_card_ends_a_run_with_the_name_of_the_card() {
+    let mut guest = shared();
+    let (status, said) = with(&mut guest, "delay_ms", "300", |guest| {
+        running(guest);
+        guest.monitor("device_del card");
+        ended(guest)
+    });
+    assert!(status == "1" && said.contains(&format!("{CARD}: the card is gone")), "{status} {said}");
+    dma::plugged_again(&mut guest, FUNCTION, "edu,id=card,bus=rp1,dma_mask=0xffffffff");
+    guest.expect("for i in $(seq 300); do [ -e /dev/xdma0_c2h_1 ] && exit 0; sleep 0.1; done; exit 1");
 }
