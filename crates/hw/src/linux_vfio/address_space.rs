@@ -2,7 +2,8 @@
 
 #![allow(unsafe_code)]
 
-use super::container::{Container, FILE, Group};
+use super::container::{Container, Group};
+use super::interface::CONTAINERS;
 use super::iommufd::{self, Iommufd};
 use super::physical::Pagemap;
 use super::{IommuProperties, VfioDevice, VfioError, VfioInterface, ioctl};
@@ -66,7 +67,7 @@ impl AddressSpace {
         pages: Option<HostPageSize>,
     ) -> Result<AddressSpace, VfioError> {
         let function = VfioDevice::of_system(system, device)?;
-        let path = system.path(if by == VfioInterface::Iommufd { iommufd::FILE } else { FILE });
+        let path = system.path(if by == VfioInterface::Iommufd { iommufd::FILE } else { CONTAINERS });
         let (opened, by) = match by {
             VfioInterface::Container => {
                 let (container, opened) = Container::open(system, function, by)?;

@@ -4,6 +4,7 @@
 
 use super::capability::{chain, long, word};
 use super::device::open_file;
+use super::interface::CONTAINERS;
 use super::properties::{IommuProperties, IovaSpan};
 use super::{VfioDevice, VfioError, VfioInterface, ioctl};
 use crate::linux_sysfs::System;
@@ -18,9 +19,6 @@ use vfio_bindings::bindings::vfio::{
     VFIO_API_VERSION, VFIO_GROUP_FLAGS_VIABLE, VFIO_IOMMU_INFO_CAPS, VFIO_IOMMU_INFO_PGSIZES,
     VFIO_IOMMU_TYPE1_INFO_CAP_IOVA_RANGE, VFIO_IOMMU_TYPE1_INFO_DMA_AVAIL, VFIO_NOIOMMU_IOMMU, VFIO_TYPE1v2_IOMMU,
 };
-
-/// The file of containers below `/dev/vfio`.
-pub(super) const FILE: &str = "dev/vfio/vfio";
 
 /// An open container with the group of a device.
 #[derive(Debug)]
@@ -99,7 +97,7 @@ impl Container {
     ) -> Result<(Container, VfioDevice), VfioError> {
         let device = function.address();
         Group::of(system, &function, by)?;
-        let path = system.path(FILE);
+        let path = system.path(CONTAINERS);
         let file = open_file(device, path.clone(), |path| VfioError::NoVfio { device, path })?;
         let os = |doing, path: &PathBuf, source| VfioError::Os { device, doing, path: path.clone(), source };
         let version = ioctl::api_version(file.as_fd()).map_err(|error| os("reading the version of", &path, error))?;

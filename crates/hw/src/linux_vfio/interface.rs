@@ -1,9 +1,12 @@
 //! The interface of the kernel by which a device behind VFIO is opened.
 
+use super::VfioError;
 use super::iommufd::{self, device_file};
-use super::{VfioError, container};
 use crate::drive_options::by_name;
 use crate::linux_sysfs::{Address, System};
+
+/// The file of containers.
+pub(super) const CONTAINERS: &str = "dev/vfio/vfio";
 
 /// Interface of the kernel by which a device behind VFIO is opened, and memory is mapped for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,7 +64,7 @@ impl VfioInterface {
     ) -> Result<VfioInterface, VfioError> {
         let has_file = || device_file(system, device).is_some() || will_have_file(system, device);
         let has_iommufd = || system.path(iommufd::FILE).exists() && has_file();
-        let has_containers = || system.path(container::FILE).exists();
+        let has_containers = || system.path(CONTAINERS).exists();
         let chosen = match asked {
             Some(asked) => asked,
             None if has_peer && has_containers() => VfioInterface::Container,

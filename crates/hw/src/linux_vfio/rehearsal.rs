@@ -5,6 +5,7 @@ use super::container;
 use super::dma_plan::{self, DmaPlan, EngineKind};
 use super::drive;
 use super::facts::{facts_without_device, with_peer};
+use super::interface::CONTAINERS;
 use super::iommufd::{self, device_file};
 use super::machine::MAPPED;
 use super::options::is_nvme;
@@ -226,7 +227,7 @@ fn files_of(by: VfioInterface, system: &System, function: &PciFunction) -> [Path
         VfioInterface::Container | VfioInterface::NoIommu => {
             let group = function.iommu_group().ok().flatten().unwrap_or_else(|| "GROUP".to_owned());
             let file = container::Group::file_name(&group, by);
-            [system.path(container::FILE), system.path("dev/vfio").join(file)]
+            [system.path(CONTAINERS), system.path("dev/vfio").join(file)]
         }
         VfioInterface::Iommufd => {
             let file = device_file(system, function.address());
