@@ -1,6 +1,6 @@
 //! The controller memory buffer of an NVMe drive as memory for loads and stores, or for another device.
 
-use super::options::is_nvme;
+use super::nvme_class::is_nvme;
 use super::registers::Registers;
 use super::{VfioDevice, VfioError, drive};
 use crate::linux_sysfs::{Address, Attachment, Device, Kind, Range, System};

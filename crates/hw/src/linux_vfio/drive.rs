@@ -2,10 +2,10 @@
 
 use super::device::BusMaster;
 use super::drive_cmb::{CmbWindow, DriveCmb};
+use super::facts::mapped_of;
 use super::faults::FaultLog;
 use super::host_window::HostWindow;
-use super::machine::mapped_of;
-use super::own_queue::OwnQueue;
+use super::own_queue::{Layout, OwnQueue};
 use super::registers::Registers;
 use super::transfers::REPORT;
 use super::{AddressSpace, VfioDevice, VfioError, VfioInterrupt, VfioVectors};
@@ -15,7 +15,7 @@ use crate::linux_sysfs::Device;
 use crate::nvme::{
     CmbUses, Command, Controller, ControllerData, DataMemory as _, DriveLimits, DrivePlan, DriveQueue as _, DriveRun,
     Interrupt, IoInterrupts, IoQueues, MOST_PAIRS, Namespace, NvmeError, PAGE, Places, Queues, Spot, is_stopped,
-    list_bytes, queue_bytes, registers_end,
+    queue_bytes, registers_end,
 };
 use lanemark_machine::{Confirmed, DmaFacts, MachineError, Samples};
 use rustix::io::Errno;
@@ -93,26 +93,6 @@ pub(super) struct DriveBench<'a> {
     pub(super) requested: Option<&'a VfioInterrupt>,
     /// The kernel's log.
     pub(super) log: &'a Path,
-}
-
-/// Host memory of a run: the places of its reads, the queues, and lists of data pointers.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Layout {
-    queues: u64,
-    pub(super) lists: u64,
-    /// Bytes of each list: one for each place of each window, and one for the scratch.
-    pub(super) list: u64,
-    pub(super) len: u64,
-}
-
-impl Layout {
-    fn of(asked: &DrivePlan, data: DataPointers) -> Layout {
-        let queues = Places::of(asked).end;
-        let (lists, list) = (queues + queue_bytes(asked.pairs), list_bytes(data, asked.transfer.bytes));
-        let places: u64 = asked.transfers().map(|of| of.window.places(of.bytes)).sum();
-        let len = (lists + (places + 1) * list).next_multiple_of(PAGE);
-        Layout { queues, lists, list, len }
-    }
 }
 
 impl Drive {

@@ -1,7 +1,7 @@
 //! The controller memory buffer of a drive, mapped into this process.
 
 use super::VfioDevice;
-use super::machine::MAPPED;
+use super::facts::MAPPED;
 use super::registers::Registers;
 use crate::host_pages::HostPages;
 use crate::linux_sysfs::{Attachment, Device, Kind, Range};

@@ -7,6 +7,16 @@ use crate::x86::pin::usable_cores;
 use lanemark_machine::{Facts, MapUnmap, Region, RegionKind, Table, TimeBase};
 use lanemark_units::{BarOffset, MemoryType, format_size};
 
+/// Most host memory that is mapped for an engine: more pages than an IOTLB holds.
+pub(super) const MAPPED: u64 = 64 << 20;
+
+/// Bytes for transfers in memory of `len` bytes, of which `more` are for other uses: without an IOMMU, it may be short.
+pub(super) const fn mapped_of(len: u64, more: u64) -> u64 {
+    // A transfer has a place of its own beside the window.
+    let half = len / 2;
+    if len.saturating_sub(more) > half { len.saturating_sub(more) } else { half }
+}
+
 /// Adds another device with memory for transfers.
 pub(super) fn with_peer(facts: &mut Facts, peer: PeerRange) {
     let PeerRange { range, .. } = peer;

@@ -5,7 +5,7 @@ use super::cmb_space::CmbSpace;
 use super::dma_plan::{self, DmaPlan, EngineKind};
 use super::drive::{self, Drive, DriveBench};
 use super::engine::EngineDriver;
-use super::facts::{facts, pages, with_peer};
+use super::facts::{MAPPED, facts, mapped_of, pages, with_peer};
 use super::host_window::HostWindow;
 use super::peer::Peer;
 use super::transfers::Bench;
@@ -39,9 +39,6 @@ use vfio_bindings::bindings::vfio::VFIO_PCI_REQ_IRQ_INDEX;
 
 /// Bytes of a page of the processor.
 const PAGE: usize = 4096;
-
-/// Most host memory that is mapped for an engine: more pages than an IOTLB holds.
-pub(super) const MAPPED: u64 = 64 << 20;
 
 /// A device behind the real IOMMU, and memory of this process that is mapped for it.
 ///
@@ -542,13 +539,6 @@ impl DmaEngine {
     fn facts(&self) -> DmaFacts {
         self.kind.facts(self.mapped_bytes, self.page_bytes)
     }
-}
-
-/// Bytes for transfers in memory of `len` bytes, of which `more` are for other uses: without an IOMMU, it may be short.
-pub(super) const fn mapped_of(len: u64, more: u64) -> u64 {
-    // A transfer has a place of its own beside the window.
-    let half = len / 2;
-    if len.saturating_sub(more) > half { len.saturating_sub(more) } else { half }
 }
 
 /// The refusal of reads by a device without a namespace.

@@ -80,6 +80,7 @@ mod iommufd_ioctl;
 mod job;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod machine;
+mod nvme_class;
 mod options;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod own_queue;

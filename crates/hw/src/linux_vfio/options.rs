@@ -1,5 +1,6 @@
 //! Options with which a device is opened through VFIO.
 
+use super::nvme_class::is_nvme;
 use super::{DRIVER, PeerRange, VfioError, VfioInterface};
 use crate::drive_options::DriveOptions;
 use crate::host_page_size::HostPageSize;
@@ -7,9 +8,6 @@ use crate::linux_sysfs::{Address, Attachment, Consent, Device, Range, System};
 use crate::pci_driver::PciFunction;
 use lanemark_devices::{DeviceFile, Identifiers};
 use std::sync::atomic::AtomicBool;
-
-/// Class code of an NVMe I/O controller. Source: PCI Code and ID Assignment Specification 1.11, 1.9.
-const NVME: &str = "010802";
 
 /// Options with which a device is opened through VFIO.
 #[derive(Clone, Copy, Debug, Default)]
@@ -89,12 +87,6 @@ impl VfioOptions<'_> {
         }
         Ok(attachment)
     }
-}
-
-/// Whether the device is an NVMe I/O controller, by its class.
-pub(super) fn is_nvme(system: &System, device: Address) -> bool {
-    let class = PciFunction::find(system, device).and_then(|function| function.class());
-    class.is_ok_and(|class| class == NVME)
 }
 
 /// Fails if the device has another identity than the file.

@@ -1,13 +1,35 @@
 //! The queues of a drive that this program owns.
 
-use super::drive::Layout;
 use super::host_window::HostWindow;
 use super::registers::Registers;
 use super::{VfioDevice, VfioInterrupt};
 use crate::drive_options::{DataPlace, DataPointers};
-use crate::nvme::{Bar, Command, Controller, DataPointer, DmaMemory, DriveQueue, NvmeError, Spot, store_entry};
+use crate::nvme::{
+    Bar, Command, Controller, DataPointer, DmaMemory, DrivePlan, DriveQueue, NvmeError, PAGE, Places, Spot, list_bytes,
+    queue_bytes, store_entry,
+};
 use lanemark_machine::MachineError;
 use rustix::io::Errno;
+
+/// Host memory of a run: the places of its reads, the queues, and lists of data pointers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    pub(super) queues: u64,
+    pub(super) lists: u64,
+    /// Bytes of each list: one for each place of each window, and one for the scratch.
+    pub(super) list: u64,
+    pub(super) len: u64,
+}
+
+impl Layout {
+    pub(super) fn of(asked: &DrivePlan, data: DataPointers) -> Layout {
+        let queues = Places::of(asked).end;
+        let (lists, list) = (queues + queue_bytes(asked.pairs), list_bytes(data, asked.transfer.bytes));
+        let places: u64 = asked.transfers().map(|of| of.window.places(of.bytes)).sum();
+        let len = (lists + (places + 1) * list).next_multiple_of(PAGE);
+        Layout { queues, lists, list, len }
+    }
+}
 
 impl Bar for Registers {
     #[inline]

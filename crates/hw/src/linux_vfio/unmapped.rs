@@ -20,9 +20,10 @@ mod run {
     #![allow(unsafe_code)]
 
     use super::super::device::BusMaster;
-    use super::super::drive::{DriveBench, Layout};
+    use super::super::drive::DriveBench;
     use super::super::faults::FaultLog;
     use super::super::host_window::HostWindow;
+    use super::super::own_queue::Layout;
     use super::super::transfers::REPORT;
     use super::UnmappedRead;
     use crate::host_pages::HostPages;
