@@ -36,12 +36,6 @@ impl HostPageSize {
             HostPageSize::Gib1 => 1 << 30,
         }
     }
-
-    /// How to reserve `count` pages of this size, if that is needed.
-    pub(crate) fn remedy(self, count: u64) -> String {
-        let size = self.bytes() / 1024;
-        format!("reserve them with: echo {count} > /sys/kernel/mm/hugepages/hugepages-{size}kB/nr_hugepages")
-    }
 }
 
 by_name!(HostPageSize, "a size of host pages");
@@ -58,11 +52,5 @@ mod tests {
         }
         let error = "64KiB".parse::<HostPageSize>().unwrap_err().to_string();
         assert_eq!(error, "'64KiB' is not a size of host pages: use one of 4KiB, 2MiB, 1GiB");
-    }
-
-    #[test]
-    fn the_command_that_reserves_pages_names_their_size() {
-        let command = "reserve them with: echo 3 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
-        assert_eq!(HostPageSize::Mib2.remedy(3), command);
     }
 }

@@ -43,7 +43,7 @@ impl HostPages {
         let Some(size) = size else { return Ok(HostPages::new(len)?) };
         HostPages::of(len, size).map_err(|error| {
             let count = len.div_ceil(size.bytes());
-            let remedy = if size == HostPageSize::Kib4 { String::new() } else { format!("; {}", size.remedy(count)) };
+            let remedy = if size == HostPageSize::Kib4 { String::new() } else { format!("; {}", remedy(size, count)) };
             io::Error::other(format!("{error}: {} in {count} pages of {size}{remedy}", format_size(len)))
         })
     }
@@ -75,8 +75,7 @@ impl HostPages {
         Ok(pages)
     }
 
-    /// Pages of 2 MiB or 1 GiB with one range of physical addresses, as long as they are to be had, up to `len`; and the first
-    /// address. Memory whose pages are apart is not given.
+    /// Pages of 2 MiB or 1 GiB whose physical addresses follow each other: `len` bytes, or the longest run that there is.
     ///
     /// `physical` is the address of a page of this process.
     ///
@@ -86,7 +85,7 @@ impl HostPages {
         len: u64,
         size: HostPageSize,
         physical: impl Fn(HostVirt) -> io::Result<u64>,
-    ) -> io::Result<(HostPages, u64)> {
+    ) -> io::Result<HostPages> {
         let most = len.div_ceil(size.bytes()).max(1);
         let halved = |count: &u64| Some(count / 2).filter(|half| *half > 0);
         let tried = std::iter::successors(Some(most), halved);
@@ -98,8 +97,7 @@ impl HostPages {
         let mut by_address = (0..count).map(|nth| Ok((physical(at(nth))?, nth))).collect::<io::Result<Vec<_>>>()?;
         by_address.sort_unstable();
         let run = longest_run(&by_address, size.bytes());
-        let first = run.first().map_or(0, |page| page.0);
-        pages.reordered(&run.iter().map(|page| page.1).collect::<Vec<_>>()).map(|pages| (pages, first))
+        pages.reordered(&run.iter().map(|page| page.1).collect::<Vec<_>>())
     }
 
     /// The pages with these numbers alone, in this order.
@@ -200,6 +198,12 @@ impl Drop for HostPages {
         let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.len) };
         debug_assert!(unmapped.is_ok(), "munmap of our own mapping: {unmapped:?}");
     }
+}
+
+/// How to reserve `count` huge pages of this size.
+fn remedy(size: HostPageSize, count: u64) -> String {
+    let kib = size.bytes() / 1024;
+    format!("reserve them with: echo {count} > /sys/kernel/mm/hugepages/hugepages-{kib}kB/nr_hugepages")
 }
 
 /// The longest run of pages that follow each other, of pages by ascending address.
@@ -304,6 +308,12 @@ mod tests {
         for words in ["65536 pages of 1GiB", "echo 65536 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"] {
             assert!(said.contains(words), "{said}");
         }
+    }
+
+    #[test]
+    fn the_command_that_reserves_pages_names_their_size() {
+        let command = "reserve them with: echo 3 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+        assert_eq!(remedy(HostPageSize::Mib2, 3), command);
     }
 
     #[test]

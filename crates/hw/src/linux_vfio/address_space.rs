@@ -11,7 +11,9 @@ use crate::host_page_size::HostPageSize;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use crate::host_pages::HostPages;
 use crate::linux_sysfs::{Address, System};
-use lanemark_units::{HostVirt, Iova, format_size};
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+use lanemark_units::format_size;
+use lanemark_units::{HostVirt, Iova};
 use std::io;
 use std::sync::Arc;
 
@@ -199,7 +201,7 @@ impl AddressSpace {
             }
             Some(size) => size,
         };
-        HostPages::contiguous(len, size, |at| pagemap.physical(at)).map(|(pages, _)| pages)
+        HostPages::contiguous(len, size, |at| pagemap.physical(at))
     }
 
     /// As [`allocate`](AddressSpace::allocate), of no less than `len`.
