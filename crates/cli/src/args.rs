@@ -568,8 +568,8 @@ impl CardArgs {
             && namespace.is_none()
             && destructive.is_none()
             && bind.is_none()
-            && vfio.is_none();
-        let names_nothing = names_nothing && host_pages.is_none();
+            && vfio.is_none()
+            && host_pages.is_none();
         names_nothing && !dry_run && !i_own_this_device && !enable && !emulated && system_root.is_none()
     }
 }

@@ -275,7 +275,7 @@ fn registers(device: &Arc<VfioDevice>, sysfs: &Device) -> Result<(Registers, u32
     Ok((registers, pairs))
 }
 
-/// What is known of a drive that was identified.
+/// Answers of a drive to Identify and to Set Features, and the depth of its queues.
 struct Identified {
     data: ControllerData,
     namespace: Option<Namespace>,

@@ -112,13 +112,7 @@ impl CmbWindow<'_> {
         len: u64,
         check: &mut impl FnMut() -> Result<(), NvmeError>,
     ) -> Result<(), NvmeError> {
-        for at in (0..len).step_by(8) {
-            if at % PAGE == 0 {
-                check()?;
-            }
-            self.memory.store(self.start + at, 8, pages.load_word(at))?;
-        }
-        Ok(())
+        CmbWindow::each_word(len, check, |at| self.memory.store(self.start + at, 8, pages.load_word(at)))
     }
 
     /// Loads the first `len` bytes to `pages`; `check` ends it with an error.
@@ -128,11 +122,23 @@ impl CmbWindow<'_> {
         len: u64,
         check: &mut impl FnMut() -> Result<(), NvmeError>,
     ) -> Result<(), NvmeError> {
+        CmbWindow::each_word(len, check, |at| {
+            pages.store_word(at, self.memory.load(self.start + at, 8)?);
+            Ok(())
+        })
+    }
+
+    /// Calls `then` with the offset of each word, and `check` before each page.
+    fn each_word(
+        len: u64,
+        check: &mut impl FnMut() -> Result<(), NvmeError>,
+        mut then: impl FnMut(u64) -> Result<(), Errno>,
+    ) -> Result<(), NvmeError> {
         for at in (0..len).step_by(8) {
             if at % PAGE == 0 {
                 check()?;
             }
-            pages.store_word(at, self.memory.load(self.start + at, 8)?);
+            then(at)?;
         }
         Ok(())
     }

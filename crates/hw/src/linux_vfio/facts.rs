@@ -10,9 +10,9 @@ use lanemark_units::{BarOffset, MemoryType, format_size};
 /// Most host memory that is mapped for an engine: more pages than an IOTLB holds.
 pub(super) const MAPPED: u64 = 64 << 20;
 
-/// Bytes for transfers in memory of `len` bytes, of which `more` are for other uses: without an IOMMU, it may be short.
+/// Longest window of transfers in host memory of `len` bytes, of which queues, lists and the transfer that is verified take up to
+/// `more`. Without an IOMMU, the memory may be shorter than that: then the window is half of it.
 pub(super) const fn mapped_of(len: u64, more: u64) -> u64 {
-    // A transfer has a place of its own beside the window.
     let half = len / 2;
     if len.saturating_sub(more) > half { len.saturating_sub(more) } else { half }
 }

@@ -115,7 +115,12 @@ impl VfioRehearsal {
                  uses it (stored; then CMBSTS is loaded)"
             )
         }));
-        summary.extend(drive.map(|limits| drive_summary(limits, options.drive, options.pages)).into_iter().flatten());
+        summary.extend(
+            drive
+                .map(|limits| drive_summary(limits, options.drive, pages_in_words(by, options.pages)))
+                .into_iter()
+                .flatten(),
+        );
         Ok(VfioRehearsal { facts, ranges, engine, peer, drive, lines, summary })
     }
 
@@ -170,10 +175,8 @@ impl VfioRehearsal {
 }
 
 /// Registers, commands and memory of a drive, in words.
-fn drive_summary(limits: DriveLimits, options: DriveOptions, pages: Option<HostPageSize>) -> Vec<String> {
+fn drive_summary(limits: DriveLimits, options: DriveOptions, pages: &str) -> Vec<String> {
     let namespace = options.namespace.map_or("the first active namespace".to_owned(), |id| format!("namespace {id}"));
-    let host = "host memory: at most {} at once, in pages of {pages}; mapped while the \
-                drive is identified and while a plan runs";
     let place = "at the place in CMBLOC and CMBSZ (loaded), enabled by CMBMSC (stored; then CMBSTS is loaded)";
     let queues = match limits.cmb {
         None => "I/O queues in host memory".to_owned(),
@@ -214,7 +217,10 @@ fn drive_summary(limits: DriveLimits, options: DriveOptions, pages: Option<HostP
             options.data().in_words(),
             if limits.by_interrupt { "completions by interrupt (MSI-X, or else MSI)" } else { "completions polled" }
         ),
-        host.replacen("{}", &format_size(limits.mapped_bytes), 1).replacen("{pages}", pages_in_words(pages), 1),
+        format!(
+            "host memory: at most {} at once, in pages of {pages}; mapped while the drive is identified and while a plan runs",
+            format_size(limits.mapped_bytes)
+        ),
         "bus mastering: on while the drive is identified and while a plan runs, and off afterwards".to_owned(),
     ]
 }
@@ -237,10 +243,11 @@ fn files_of(by: VfioInterface, system: &System, function: &PciFunction) -> [Path
 }
 
 /// Pages of host memory, in words.
-const fn pages_in_words(pages: Option<HostPageSize>) -> &'static str {
+const fn pages_in_words(by: VfioInterface, pages: Option<HostPageSize>) -> &'static str {
     match pages {
-        None => "2 MiB if the system has reserved them, else of 4 KiB",
         Some(pages) => pages.name(),
+        None if by.is_translated() => "2 MiB if the system has reserved them, else of 4 KiB",
+        None => "2 MiB, which must be reserved",
     }
 }
 
@@ -273,7 +280,7 @@ fn summary(
     if !by.is_translated() {
         lines.push(
             "no IOMMU: the card is given physical addresses, nothing blocks its accesses to other memory, and nothing keeps the memory \
-             for it if this process is killed; host memory is in huge pages, which must be reserved"
+             for it if this process is killed"
                 .to_owned(),
         );
     }
@@ -312,12 +319,13 @@ fn summary(
         lines.push(format!("interrupt: {kind} vector {vector}, {how}{acknowledged}"));
     }
     lines.push(format!("memory of the card at {memory_start:#x}, {}: overwritten", format_size(memory_bytes)));
-    lines.push(format!(
-        "host memory: at most {} at once, in pages of {}; mapped at IOVAs of at most {address_bits} bits, from 0x200000 on, while a plan \
-         runs",
-        format_size(MAPPED),
-        pages_in_words(pages)
-    ));
+    let at = if by.is_translated() {
+        format!("mapped at IOVAs of at most {address_bits} bits, from 0x200000 on, while a plan runs")
+    } else {
+        format!("at physical addresses of at most {address_bits} bits; the run ends if they are longer")
+    };
+    let (most, pages) = (format_size(MAPPED), pages_in_words(by, pages));
+    lines.push(format!("host memory: at most {most} at once, in pages of {pages}; {at}"));
     lines.push("bus mastering: on while a plan makes transfers, and off afterwards".to_owned());
     lines
 }

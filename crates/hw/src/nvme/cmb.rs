@@ -27,11 +27,11 @@ pub(crate) struct Cmb {
     pub(crate) offset: u64,
     /// Size in bytes: CMBSZ.SZ, in units of CMBSZ.SZU.
     pub(crate) len: u64,
-    /// What it may hold: bits 4:0 of CMBSZ.
+    /// Bits 4:0 of CMBSZ: a set bit permits submission queues, completion queues, lists, data of reads or data of writes.
     support: u64,
 }
 
-/// What the buffer is used for, by options.
+/// Contents that the options `--nvme-queues` and `--nvme-data-place` put into the buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct CmbUses {
     /// Submission queues.

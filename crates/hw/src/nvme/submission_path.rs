@@ -20,7 +20,7 @@ const QUEUES: [[u64; 2]; 2] = [[0, PAGE], [3 * PAGE, 4 * PAGE]];
 /// Doorbells of the I/O queues: submissions, completions.
 const DOORBELLS: [u64; 2] = [0x1008, 0x100c];
 
-/// What submits the commands.
+/// Code that submits the commands: the driver, or what it is compared with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SubmittedBy {
     /// The queue pair of this driver.
