@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 /// Time after which a test without a place looks again for a guest that no test wants.
@@ -120,7 +120,12 @@ impl Guests {
 
     /// The guest, if no test wants it.
     fn unwanted(&self) -> Option<Guest> {
-        let mut guest = self.guest.try_lock().ok()?;
+        let mut guest = match self.guest.try_lock() {
+            Ok(guest) => guest,
+            // A test of this kind has failed.
+            Err(TryLockError::Poisoned(guest)) => guest.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
         if self.wanted.load(Ordering::SeqCst) == 0 { guest.take() } else { None }
     }
 }
