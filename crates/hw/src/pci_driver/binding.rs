@@ -125,6 +125,8 @@ impl Binding {
         if (&now.steps, &now.journal) != (&self.steps, &self.journal) {
             return Err(DriverError::Changed { function: function.address() });
         }
+        // A mark of a run that was killed, whose journal was removed by hand, says nothing about this binding.
+        run_mark::remove_stale(function.system(), function.address());
         self.journal.write(function)?;
         let bound = self.steps.iter().try_for_each(|step| step.carry_out(function));
         let bound = bound.and_then(|()| check_driver(function, Some(&self.journal.to)));

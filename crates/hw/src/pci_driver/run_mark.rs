@@ -43,10 +43,7 @@ impl RunMark {
     /// left out.
     #[must_use]
     pub fn left(system: &System) -> Vec<Journal> {
-        let is_left = |function: &Address| {
-            let mark = File::open(RunMark::path(system, *function));
-            mark.is_ok_and(|mark| flock(&mark, FlockOperation::NonBlockingLockShared).is_ok())
-        };
+        let is_left = |function: &Address| is_free(system, *function);
         let all = Journal::all(system).unwrap_or_default();
         all.into_iter().filter(is_left).filter_map(|function| Journal::read(system, function).ok().flatten()).collect()
     }
@@ -58,6 +55,19 @@ impl Drop for RunMark {
         if !self.journal.exists() {
             let _ = std::fs::remove_file(&self.file);
         }
+    }
+}
+
+/// Whether there is a mark that no process has.
+fn is_free(system: &System, function: Address) -> bool {
+    let mark = File::open(RunMark::path(system, function));
+    mark.is_ok_and(|mark| flock(&mark, FlockOperation::NonBlockingLockShared).is_ok())
+}
+
+/// Removes a mark that no process has.
+pub(super) fn remove_stale(system: &System, function: Address) {
+    if is_free(system, function) {
+        remove(system, function);
     }
 }
 
