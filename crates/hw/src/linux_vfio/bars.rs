@@ -21,14 +21,14 @@ pub(crate) struct RehearsedBars {
     pub(crate) width: Width,
 }
 
-/// Width of the loads and stores of `pread` and `pwrite` on a BAR: 8 B since Linux 6.11, and 4 B before. Source: Linux,
-/// `vfio_pci_core_do_io_rw`.
+/// Width of the loads and stores of `pread` and `pwrite` on a BAR: 8 B since Linux 6.14, and since 6.12.16 of the 6.12 series, and
+/// 4 B before. Source: Linux, `vfio_pci_core_do_io_rw`, and "vfio/pci: Enable iowrite64 and ioread64 for vfio pci" for x86.
 pub(super) fn call_width(system: &System) -> Width {
     let release = std::fs::read_to_string(system.path("proc/sys/kernel/osrelease")).unwrap_or_default();
     let number = |part: &str| part.split(|other: char| !other.is_ascii_digit()).next()?.parse::<u32>().ok();
     let mut parts = release.trim().splitn(3, '.').map(number);
-    let version = (parts.next().flatten(), parts.next().flatten());
-    if version >= (Some(6), Some(11)) { Width::B8 } else { Width::B4 }
+    let version = [(); 3].map(|()| parts.next().flatten().unwrap_or(0));
+    if version >= [6, 14, 0] || ([6, 12, 16]..[6, 13, 0]).contains(&version) { Width::B8 } else { Width::B4 }
 }
 
 /// The memory type of VFIO, in words.
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_access_8_bytes_at_a_time_from_linux_6_11_on() {
+    fn calls_access_8_bytes_at_a_time_from_linux_6_14_on_and_in_late_ones_of_6_12() {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("proc/sys/kernel");
         std::fs::create_dir_all(&folder).unwrap();
@@ -101,10 +101,10 @@ mod tests {
             std::fs::write(folder.join("osrelease"), release).unwrap();
             call_width(&System::at(root.path()))
         };
-        for old in ["6.10.14-generic\n", "6.1.0-57-cloud-amd64\n", "5.19\n", ""] {
+        for old in ["6.11.0-8-generic\n", "6.12.15\n", "6.13.9\n", "6.1.0-57-cloud-amd64\n", "5.19\n", ""] {
             assert_eq!(of(old), Width::B4, "{old}");
         }
-        for new in ["6.11.0\n", "6.12.118+deb13\n", "7.0-rc1\n"] {
+        for new in ["6.12.16\n", "6.12.118+deb13\n", "6.14.0-rc1\n", "7.0-rc1\n"] {
             assert_eq!(of(new), Width::B8, "{new}");
         }
     }
