@@ -200,5 +200,12 @@ fn set_irqs(device: BorrowedFd<'_>, fields: [u32; 4], events: &[OwnedFd]) -> io:
     words[1..=4].copy_from_slice(&fields);
     words.extend(events.iter().map(|event| event.as_raw_fd().cast_unsigned()));
     // SAFETY: it takes this structure, whose length is its first field, followed by the file numbers.
-    unsafe { call(device, number::DEVICE_SET_IRQS, words.as_ptr() as usize) }.map(drop)
+    match unsafe { call(device, number::DEVICE_SET_IRQS, words.as_ptr() as usize) }? {
+        0 => Ok(()),
+        // Source: Linux, `vfio_msi_enable`: the number that there is, of which none is enabled.
+        there => Err(io::Error::other(format!(
+            "the kernel has {there} of {} interrupt vectors for it: use fewer --channels, or polling",
+            events.len()
+        ))),
+    }
 }
