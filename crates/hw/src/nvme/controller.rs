@@ -312,7 +312,10 @@ impl<B: Bar, M: DmaMemory> Drop for Controller<'_, B, M> {
             // wait for as long as CAP.TO permits.
             let end = Instant::now() + AT_ONCE;
             let mut soon = || if Instant::now() > end { Err(NvmeError::Late) } else { Ok(()) };
-            let _ = self.set_enabled(false, &mut soon);
+            // Commands of a drive that still runs may use the addresses of its buffer.
+            if self.set_enabled(false, &mut soon).is_err() && !is_stopped(self.bar) {
+                return;
+            }
         }
         // A drive that does not respond recognises no address either.
         let _ = self.release_cmb();

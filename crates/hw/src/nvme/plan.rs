@@ -232,7 +232,12 @@ fn fits(asked: DrivePlan, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
         return refused(format!("core {}", asked.core), format!("{cores} cores are usable, counted from 0"));
     }
     if asked.depth > depth {
-        return refused(format!("{} outstanding transfers", asked.depth), queues.limit(depth));
+        // Both directions on one pair have half of its depth each.
+        let what = match asked.reads.filter(|_| asked.pairs == 1) {
+            Some(_) => format!("{} outstanding transfers of each direction", asked.depth / 2),
+            None => format!("{} outstanding transfers", asked.depth),
+        };
+        return refused(what, queues.limit(depth));
     }
     if asked.pairs > pairs {
         return refused(format!("{} channels of a card", asked.pairs), queues.limit_of_pairs(pairs));
@@ -441,6 +446,8 @@ mod tests {
         assert!(words.contains("reads of the drive and writes to it, alternately: 2 x 512B of each"), "{words}");
         assert!(words.contains("the first 64KiB of the namespace is overwritten, and blocks behind it are read"));
         assert_eq!(verdict(&mixed(window(64 << 10), Some(3), true), &named(64 << 10)), "depth 6");
+        let said = verdict(&mixed(window(64 << 10), Some(32), true), &named(64 << 10));
+        assert_eq!(said, "32 outstanding transfers of each direction: the queues hold 63 outstanding commands");
         assert!(verdict(&mixed(window(512), None, true), &named(64 << 10)).contains("the same host memory"));
         assert!(verdict(&mixed(window(0), None, false), &named(64 << 10)).contains("in any order"));
         // The namespace has 128 KiB, of which all would be overwritten.
