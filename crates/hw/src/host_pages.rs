@@ -60,6 +60,9 @@ impl HostPages {
         let start = unsafe { mmap_anonymous(ptr::null_mut(), len, access, MapFlags::PRIVATE | more) }?;
         let start = NonNull::new(start.cast::<u8>()).ok_or(Errno::NOMEM)?;
         let pages = HostPages { start, len, page_bytes: size.bytes() };
+        // A child of this process would share the pages, and the next store here would go to a copy that no device knows.
+        // SAFETY: advice on our own mapping changes no contents.
+        unsafe { madvise(start.as_ptr().cast(), len, Advice::LinuxDontFork) }?;
         if size == HostPageSize::Kib4 {
             // Before the first access: a kernel may join pages, which then have one entry of the IOMMU.
             // SAFETY: advice on our own mapping changes no contents.
@@ -97,7 +100,9 @@ impl HostPages {
         let mut by_address = (0..count).map(|nth| Ok((physical(at(nth))?, nth))).collect::<io::Result<Vec<_>>>()?;
         by_address.sort_unstable();
         let run = longest_run(&by_address, size.bytes());
-        pages.reordered(&run.iter().map(|page| page.1).collect::<Vec<_>>())
+        let numbers: Vec<u64> = run.iter().map(|page| page.1).collect();
+        // Linux moves huge pages since 5.16 only.
+        if numbers.iter().copied().eq(0..count) { Ok(pages) } else { pages.reordered(&numbers) }
     }
 
     /// The pages with these numbers alone, in this order.
@@ -132,7 +137,8 @@ impl HostPages {
         let pages = HostPages { start, len, page_bytes: page as u64 };
         moved.map_err(|error| {
             io::Error::other(format!(
-                "{error}: moving huge pages next to each other, as Linux 5.16 and newer can; with older ones, use: --host-pages 1GiB"
+                "{error}: moving huge pages next to each other, as Linux 5.16 and newer can; with older ones, reserve a single page of \
+                 1 GiB, and use: --host-pages 1GiB"
             ))
         })?;
         Ok(pages)

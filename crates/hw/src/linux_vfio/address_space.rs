@@ -81,6 +81,9 @@ impl AddressSpace {
                     VfioError::Os { device, doing: "opening", path, source }
                 })?;
                 let (container, opened) = Container::open(system, function, by)?;
+                if !opened.can_reset() {
+                    return Err(VfioError::NotResettable { device });
+                }
                 (opened, By::NoIommu { _container: container, pagemap })
             }
             VfioInterface::Iommufd => {

@@ -14,10 +14,11 @@ use crate::host_pages::HostPages;
 use crate::linux_sysfs::Device;
 use crate::nvme::{
     CmbUses, Command, Controller, ControllerData, DataMemory as _, DriveLimits, DrivePlan, DriveQueue as _, DriveRun,
-    Interrupt, IoInterrupts, IoQueues, MOST_PAIRS, Namespace, NvmeError, PAGE, Places, Queues, Spot, is_stopped,
-    queue_bytes, registers_end,
+    Interrupt, IoInterrupts, IoQueues, MOST_PAIRS, Namespace, NvmeError, PAGE, Places, Queues, Spot, deadline,
+    is_stopped, queue_bytes, registers_end,
 };
 use lanemark_machine::{Confirmed, DmaFacts, MachineError, Samples};
+use lanemark_units::Ticks;
 use rustix::io::Errno;
 use std::path::Path;
 use std::sync::Arc;
@@ -70,6 +71,9 @@ impl Vectors {
         Ok(None)
     }
 }
+
+/// Least time limit for filling or copying the controller memory buffer: 64 MiB by loads of 8 B take some ten seconds.
+const LONGEST: Ticks = Ticks::whole_ns(60_000_000_000);
 
 /// Time after which a wait for an interrupt looks at the flags, in ms.
 const LOOK_MS: u32 = 100;
@@ -493,11 +497,15 @@ impl DriveBench<'_> {
     ) -> Result<Confirmed, MachineError> {
         let len = Places::of(&self.work.asked).window_end;
         let mut copy = HostPages::new(len).map_err(|error| self.os("allocating memory", error.into()))?;
-        let mut check = flag(Some(self.work.interrupted));
+        let longest = self.work.plan.timeout.max(LONGEST);
+        let mut check = deadline(self.work.timer, longest, self.work.interrupted);
         self.work.fill(&mut copy);
         cmb.fill(&copy, len, &mut check).map_err(|error| self.failed(error))?;
         let confirmed = self.work.measured(queue, (window.memory(), &cmb), samples)?;
+        let mut check = deadline(self.work.timer, longest, self.work.interrupted);
         cmb.copy_to(&copy, len, &mut check).map_err(|error| self.failed(error))?;
+        // The bytes of a drive that is gone are no fault of its firmware.
+        queue.check()?;
         self.work.check_beside(&copy)?;
         Ok(confirmed)
     }

@@ -56,6 +56,14 @@ pub enum VfioError {
         /// Device.
         device: Address,
     },
+    /// The device is behind no IOMMU, and its DMA cannot be ended for certain.
+    #[error(
+        "{device} is behind no IOMMU and cannot be reset, so a transfer that was left from an earlier run could overwrite memory of others: use a card that can be reset, or an IOMMU"
+    )]
+    NotResettable {
+        /// Device.
+        device: Address,
+    },
     /// The device is behind an IOMMU, or the kernel does not permit VFIO without one.
     #[error(
         "{device}: no {}: --vfio no-iommu is for a device without an IOMMU, bound to vfio-pci after: echo 1 > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode; the kernel needs CONFIG_VFIO_NOIOMMU; with an IOMMU, remove --vfio no-iommu",

@@ -151,6 +151,10 @@ impl VfioMachine {
             facts.summary.push_str("; registers of the engine by system calls, because their pages cannot be mapped");
         }
         facts.dma = engine.as_ref().map(DmaEngine::facts).or_else(|| drive.as_ref()?.facts());
+        if let Some(dma) = facts.dma.as_mut().filter(|_| !by.is_translated()) {
+            // There is no IOTLB.
+            dma.page_bytes = None;
+        }
         if let Some(peer) = options.peer.filter(|_| engine.is_some()) {
             with_peer(&mut facts, peer);
         }

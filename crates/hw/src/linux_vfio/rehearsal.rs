@@ -91,6 +91,9 @@ impl VfioRehearsal {
         let dma = engine.map(|engine| engine.facts(MAPPED, 4096));
         facts.dma =
             dma.or_else(|| drive.map(|limits| drive::facts((MAPPED, Some(4096)), limits.depth, limits.cmb.is_some())));
+        if let Some(dma) = facts.dma.as_mut().filter(|_| !by.is_translated()) {
+            dma.page_bytes = None;
+        }
         let peer = options.peer.filter(|_| engine.is_some());
         if let Some(peer) = peer {
             Peer::check(system, peer)?;
