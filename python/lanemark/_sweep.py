@@ -6,6 +6,7 @@ import array
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
@@ -27,6 +28,8 @@ _AT_A_TIME = {"formulas": 2048, "simulation": 1}
 _WAITING = 256
 #: Times that the work of killed workers is given to new ones, without any further point done.
 _ATTEMPTS = 5
+#: Time that idle or terminated processes have to end.
+_CLOSE_S = 10.0
 
 
 def _rows(file: str, text: str, indices: list[int]) -> list[str]:
@@ -173,7 +176,9 @@ def _run(
                     workers.end()
                 raise
             finally:
-                if given is None:
+                if isinstance(workers, _Processes):
+                    workers.close()
+                elif given is None:
                     workers.shutdown(wait=False, cancel_futures=True)
             left = _left(points, log)
             attempts = 0 if len(left) < before else attempts + 1
@@ -220,6 +225,14 @@ class _Processes(ProcessPoolExecutor):
         """Ends the processes immediately; unfinished points are lost."""
         for process in self._context.started:
             process.terminate()
+
+    def close(self) -> None:
+        """Waits for the threads and the processes. An interpreter that ends meanwhile may print a traceback: its thread
+        closes a pipe without the lock that its exit would need (`concurrent.futures.process._ThreadWakeup`)."""
+        # `shutdown` itself has no limit.
+        closing = threading.Thread(target=self.shutdown, kwargs={"cancel_futures": True}, daemon=True)
+        closing.start()
+        closing.join(_CLOSE_S)
 
 
 def _ignore_interrupts() -> None:
