@@ -83,7 +83,9 @@ def test_ctrl_c_ends_a_long_call_and_its_work(call, tmp_path):
 
 
 SWEEP = """
-import sys, threading, lanemark
+import signal, sys, threading, lanemark
+# A shell's background job, such as these tests, ignores Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 space = {"schema": 1, "platforms": ["card-gen5-x16"], "by": "simulation", "no_fast_forward": True,
          "with": {"dma.tags": "8..71+1"},
          "question": [{"name": "dma_read_bandwidth", "flows": "host:0", "sizes": "1M", "iterations": 20000}]}
