@@ -34,7 +34,7 @@ pub(super) const BYTES: usize = size_of::<Passthrough>();
 impl Passthrough {
     /// A command whose first data pointer is the address of `bytes` bytes in this process.
     pub(super) fn of(command: &Command, bytes: u32) -> Passthrough {
-        let [first, _, _, address, _, ten, twelve, _] = command.entry(0);
+        let [first, _, _, address, _, ten, twelve, _] = *command.words();
         Passthrough {
             opcode: first as u8,
             nsid: (first >> 32) as u32,

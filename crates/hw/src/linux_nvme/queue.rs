@@ -8,6 +8,7 @@ use super::ring::Ring;
 use crate::host_pages::HostPages;
 use crate::nvme::{Command, DataPointer, DriveQueue, Namespace, NvmeError, Queues, Spot};
 use lanemark_machine::MachineError;
+use std::borrow::Borrow;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -75,10 +76,10 @@ impl DriveQueue for KernelQueue<'_> {
     }
 
     #[inline]
-    fn run(
+    fn run<K: Borrow<Passthrough>>(
         &mut self,
         depth: u32,
-        mut next: impl FnMut(usize) -> Option<Passthrough>,
+        mut next: impl FnMut(usize) -> Option<K>,
         check: &mut impl FnMut() -> Result<(), NvmeError>,
     ) -> Result<(), NvmeError> {
         let (node, mut looked) = (self.node, Instant::now());
@@ -93,11 +94,13 @@ impl DriveQueue for KernelQueue<'_> {
         let done = match self.way {
             // SAFETY: `read` makes commands for bytes of the pages, which have no references. They outlive the commands: the
             // machine keeps them while any is outstanding.
-            Way::Ring(ring) => unsafe { ring.run(self.file.as_raw_fd(), depth, || next(0), &mut check) },
+            Way::Ring(ring) => unsafe {
+                ring.run(self.file.as_raw_fd(), depth, || next(0).map(|command| *command.borrow()), &mut check)
+            },
             Way::Calls(_) => loop {
                 let Some(command) = next(0) else { break Ok(()) };
                 // SAFETY: as above; the call ends with the command.
-                let done = unsafe { passthrough::read(self.file.as_fd(), command) };
+                let done = unsafe { passthrough::read(self.file.as_fd(), *command.borrow()) };
                 if let Err(error) = done.and_then(|()| check()) {
                     break Err(error);
                 }

@@ -1,15 +1,16 @@
 //! The queues of a drive that this program owns.
 
 use super::host_window::HostWindow;
-use super::registers::Registers;
+use super::registers::{RegisterDoorbell, Registers};
 use super::{VfioDevice, VfioInterrupt};
 use crate::drive_options::{DataPlace, DataPointers};
 use crate::nvme::{
-    Bar, Command, Controller, DataPointer, DmaMemory, DrivePlan, DriveQueue, NvmeError, PAGE, Places, Spot, list_bytes,
-    queue_bytes, store_entry,
+    Bar, Command, Controller, DataPointer, DmaMemory, Doorbell, DrivePlan, DriveQueue, HostSlots, NvmeError, PAGE,
+    Places, Spot, list_bytes, queue_bytes,
 };
 use lanemark_machine::MachineError;
 use rustix::io::Errno;
+use std::borrow::Borrow;
 
 /// Host memory of a run: the places of its reads, the queues, and lists of data pointers.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +33,8 @@ impl Layout {
 }
 
 impl Bar for Registers {
+    type Doorbell<'a> = RegisterDoorbell<'a>;
+
     #[inline]
     fn load(&self, offset: u64, width: u8) -> Result<u64, Errno> {
         Registers::load(self, offset, width)
@@ -41,9 +44,25 @@ impl Bar for Registers {
     fn store(&self, offset: u64, width: u8, value: u64) -> Result<(), Errno> {
         Registers::store(self, offset, width, value)
     }
+
+    fn doorbell(&self, offset: u64) -> Result<RegisterDoorbell<'_>, Errno> {
+        Registers::doorbell(self, offset)
+    }
+}
+
+impl Doorbell for RegisterDoorbell<'_> {
+    #[inline]
+    fn ring(&self, value: u32) -> Result<(), Errno> {
+        self.store(value)
+    }
 }
 
 impl DmaMemory for HostWindow<'_> {
+    type Slots<'a>
+        = HostSlots<'a>
+    where
+        Self: 'a;
+
     #[inline]
     fn load(&self, offset: u64) -> u64 {
         self.load_word(offset)
@@ -55,13 +74,12 @@ impl DmaMemory for HostWindow<'_> {
     }
 
     #[inline]
-    fn store_entry(&self, offset: u64, entry: [u64; 8]) {
-        store_entry(self.memory(), offset, entry);
-    }
-
-    #[inline]
     fn iova(&self, offset: u64) -> u64 {
         HostWindow::iova(self, offset)
+    }
+
+    fn slots(&self, offset: u64) -> HostSlots<'_> {
+        HostSlots::new(self.memory(), offset)
     }
 }
 
@@ -105,10 +123,10 @@ impl DriveQueue for OwnQueue<'_> {
     }
 
     #[inline]
-    fn run(
+    fn run<K: Borrow<Command>>(
         &mut self,
         depth: u32,
-        next: impl FnMut(usize) -> Option<Command>,
+        next: impl FnMut(usize) -> Option<K>,
         check: &mut impl FnMut() -> Result<(), NvmeError>,
     ) -> Result<(), NvmeError> {
         self.controller.run(depth, next, check)

@@ -7,6 +7,7 @@ use super::bars::DeviceBars;
 use crate::linux_sysfs::{Attachment, CardError, Device, Kind, Place, Range, Window, access};
 use lanemark_units::MemoryType;
 use rustix::io::{Errno, pread, pwrite};
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// Registers of one BAR.
@@ -23,6 +24,28 @@ enum Way {
     Mapped(Window),
     /// Offset of the BAR in the device file.
     Called(u64),
+}
+
+/// A register of 4 B, whose place was checked.
+#[derive(Debug)]
+pub(super) enum RegisterDoorbell<'a> {
+    Mapped { to: *mut u32, window: PhantomData<&'a Window> },
+    Called { registers: &'a Registers, offset: u64 },
+}
+
+impl RegisterDoorbell<'_> {
+    /// Stores the register.
+    #[inline]
+    pub(super) fn store(&self, value: u32) -> Result<(), Errno> {
+        match self {
+            RegisterDoorbell::Mapped { to, .. } => {
+                // SAFETY: the register is aligned, and within a range that is mapped for stores.
+                unsafe { to.write_volatile(value) };
+                Ok(())
+            }
+            RegisterDoorbell::Called { registers, offset } => registers.store(*offset, 4, value.into()),
+        }
+    }
 }
 
 impl Registers {
@@ -93,6 +116,23 @@ impl Registers {
                 }
             }
         }
+    }
+
+    /// A register of 4 B that is stored to many times.
+    ///
+    /// # Errors
+    /// `EFAULT` outside of the registers.
+    pub(super) fn doorbell(&self, offset: u64) -> Result<RegisterDoorbell<'_>, Errno> {
+        if !offset.is_multiple_of(4) {
+            return Err(Errno::INVAL);
+        }
+        Ok(match &self.way {
+            Way::Mapped(window) => {
+                let to = window.at(offset, 4).map_err(|_| Errno::FAULT)?;
+                RegisterDoorbell::Mapped { to: to.cast(), window: PhantomData }
+            }
+            Way::Called(_) => RegisterDoorbell::Called { registers: self, offset },
+        })
     }
 
     /// Fails if the BAR has vanished under its mapping.

@@ -29,94 +29,136 @@ const NUMBER_OF_QUEUES: u32 = 0x07;
 /// Command Format".
 const SGL: u64 = 1 << 14;
 
-/// A command without its identifier.
+/// First bit of the identifier in the first word of an entry. Source: NVM Express Base Specification 2.0, figure "Command Dword 0".
+pub(super) const ID: u32 = 16;
+
+/// What a command is for, in messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(super) enum Kind {
+    IdentifyController,
+    IdentifyNamespace,
+    ActiveNamespaces,
+    NumberOfQueues,
+    CreateCompletions,
+    CreateSubmissions,
+    Read,
+    Write,
+    Flush,
+}
+
+impl Kind {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Kind::IdentifyController => "Identify (controller)",
+            Kind::IdentifyNamespace => "Identify (namespace)",
+            Kind::ActiveNamespaces => "Identify (active namespaces)",
+            Kind::NumberOfQueues => "Set Features (Number of Queues)",
+            Kind::CreateCompletions => "Create I/O Completion Queue",
+            Kind::CreateSubmissions => "Create I/O Submission Queue",
+            Kind::Read => "Read",
+            Kind::Write => "Write",
+            Kind::Flush => "Flush",
+        }
+    }
+
+    const fn opcode(self) -> u64 {
+        match self {
+            Kind::IdentifyController | Kind::IdentifyNamespace | Kind::ActiveNamespaces => opcode::IDENTIFY,
+            Kind::NumberOfQueues => opcode::SET_FEATURES,
+            Kind::CreateCompletions => opcode::CREATE_CQ,
+            Kind::CreateSubmissions => opcode::CREATE_SQ,
+            Kind::Read => opcode::READ,
+            Kind::Write => opcode::WRITE,
+            Kind::Flush => opcode::FLUSH,
+        }
+    }
+}
+
+/// A command: a submission queue entry without its identifier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Command {
-    /// Name, for messages.
-    pub(super) name: &'static str,
-    opcode: u64,
-    namespace: u32,
-    data: DataPointer,
-    /// Command dwords 10 to 12.
-    dwords: [u32; 3],
+    pub(super) kind: Kind,
+    /// The entry as eight words of 8 B, with the identifier 0.
+    words: [u64; 8],
 }
 
 impl Command {
-    /// The entry as eight words of 8 B. Source: NVM Express Base Specification 2.0, figure "Common Command Format".
-    #[inline]
-    pub(crate) const fn entry(&self, id: u16) -> [u64; 8] {
-        let [ten, eleven, twelve] = self.dwords;
-        let sgl = if self.data.is_sgl { SGL } else { 0 };
-        let first = self.opcode | sgl | (id as u64) << 16 | (self.namespace as u64) << 32;
-        let [low, high] = self.data.words;
-        [first, 0, 0, low, high, ten as u64 | (eleven as u64) << 32, twelve as u64, 0]
+    /// Source: NVM Express Base Specification 2.0, figure "Common Command Format".
+    const fn new(kind: Kind, namespace: u32, data: DataPointer, [ten, eleven, twelve]: [u32; 3]) -> Command {
+        let sgl = if data.is_sgl { SGL } else { 0 };
+        let first = kind.opcode() | sgl | (namespace as u64) << 32;
+        let [low, high] = data.words;
+        Command { kind, words: [first, 0, 0, low, high, ten as u64 | (eleven as u64) << 32, twelve as u64, 0] }
     }
 
-    const fn identify(name: &'static str, cns: u32, namespace: u32, data: u64) -> Command {
-        Command { name, opcode: opcode::IDENTIFY, namespace, data: DataPointer::prp([data, 0]), dwords: [cns, 0, 0] }
+    /// The entry as eight words of 8 B, with the identifier 0 at bit [`ID`] of the first.
+    #[inline]
+    pub(crate) const fn words(&self) -> &[u64; 8] {
+        &self.words
+    }
+
+    const fn identify(kind: Kind, cns: u32, namespace: u32, data: u64) -> Command {
+        Command::new(kind, namespace, DataPointer::prp([data, 0]), [cns, 0, 0])
     }
 
     pub(crate) const fn identify_controller(data: u64) -> Command {
-        Command::identify("Identify (controller)", cns::CONTROLLER, 0, data)
+        Command::identify(Kind::IdentifyController, cns::CONTROLLER, 0, data)
     }
 
     /// Those whose identifiers are greater than `after`.
     pub(super) const fn active_namespaces(after: u32, data: u64) -> Command {
-        Command::identify("Identify (active namespaces)", cns::ACTIVE_NAMESPACES, after, data)
+        Command::identify(Kind::ActiveNamespaces, cns::ACTIVE_NAMESPACES, after, data)
     }
 
     pub(crate) const fn identify_namespace(namespace: u32, data: u64) -> Command {
-        Command::identify("Identify (namespace)", cns::NAMESPACE, namespace, data)
+        Command::identify(Kind::IdentifyNamespace, cns::NAMESPACE, namespace, data)
     }
 
     /// Requests `pairs` (1 to 65535) I/O queue pairs: NCQR and NSQR, which count from 0.
     pub(super) const fn number_of_queues(pairs: u32) -> Command {
-        let (name, opcode, data) = ("Set Features (Number of Queues)", opcode::SET_FEATURES, DataPointer::NONE);
-        Command { name, opcode, namespace: 0, data, dwords: [NUMBER_OF_QUEUES, (pairs - 1) << 16 | (pairs - 1), 0] }
+        let dwords = [NUMBER_OF_QUEUES, (pairs - 1) << 16 | (pairs - 1), 0];
+        Command::new(Kind::NumberOfQueues, 0, DataPointer::NONE, dwords)
     }
 
     /// A completion queue in contiguous memory (PC), whose completions are followed by this interrupt (IEN and IV).
     pub(super) const fn create_completions(queue: u16, entries: u16, at: u64, vector: Option<u16>) -> Command {
         let size = (entries as u32 - 1) << 16 | queue as u32;
-        let (name, opcode) = ("Create I/O Completion Queue", opcode::CREATE_CQ);
         let interrupt = match vector {
             Some(vector) => (vector as u32) << 16 | 1 << 1,
             None => 0,
         };
-        Command { name, opcode, namespace: 0, data: DataPointer::prp([at, 0]), dwords: [size, interrupt | 1, 0] }
+        Command::new(Kind::CreateCompletions, 0, DataPointer::prp([at, 0]), [size, interrupt | 1, 0])
     }
 
     /// A submission queue in contiguous memory (PC), whose completions go to the queue of the same number.
     pub(super) const fn create_submissions(queue: u16, entries: u16, at: u64) -> Command {
         let size = (entries as u32 - 1) << 16 | queue as u32;
-        let (name, opcode) = ("Create I/O Submission Queue", opcode::CREATE_SQ);
-        Command {
-            name,
-            opcode,
-            namespace: 0,
-            data: DataPointer::prp([at, 0]),
-            dwords: [size, (queue as u32) << 16 | 1, 0],
-        }
+        Command::new(Kind::CreateSubmissions, 0, DataPointer::prp([at, 0]), [size, (queue as u32) << 16 | 1, 0])
     }
 
     /// Reads `blocks` (1 to 65536) logical blocks from `first` on to `data`.
     #[must_use]
     pub(crate) const fn read(namespace: u32, first: u64, blocks: u32, data: DataPointer) -> Command {
-        let dwords = [first as u32, (first >> 32) as u32, blocks - 1];
-        Command { name: "Read", opcode: opcode::READ, namespace, data, dwords }
+        Command::new(Kind::Read, namespace, data, moved(first, blocks))
     }
 
     /// Writes `blocks` (1 to 65536) logical blocks from `first` on with `data`: **their contents are lost**.
     #[must_use]
     pub(crate) const fn write(namespace: u32, first: u64, blocks: u32, data: DataPointer) -> Command {
-        Command { name: "Write", opcode: opcode::WRITE, ..Command::read(namespace, first, blocks, data) }
+        Command::new(Kind::Write, namespace, data, moved(first, blocks))
     }
 
     /// Writes back what the drive holds in a volatile cache; it transfers no data.
     #[must_use]
     pub(crate) const fn flush(namespace: u32) -> Command {
-        Command { name: "Flush", opcode: opcode::FLUSH, namespace, data: DataPointer::NONE, dwords: [0; 3] }
+        Command::new(Kind::Flush, namespace, DataPointer::NONE, [0; 3])
     }
+}
+
+/// Dwords 10 to 12 of a read or a write.
+const fn moved(first: u64, blocks: u32) -> [u32; 3] {
+    [first as u32, (first >> 32) as u32, blocks - 1]
 }
 
 #[cfg(test)]
@@ -125,20 +167,22 @@ mod tests {
 
     #[test]
     fn reads_and_writes_have_their_fields_where_the_standard_puts_them() {
-        let entry = Command::read(7, 0x1_2345_6789, 8, DataPointer::prp([0x20_0000, 0x20_1000])).entry(3);
-        assert_eq!(entry, [0x7_0003_0002, 0, 0, 0x20_0000, 0x20_1000, 0x1_2345_6789, 7, 0]);
+        let entry = Command::read(7, 0x1_2345_6789, 8, DataPointer::prp([0x20_0000, 0x20_1000]));
+        let entry = *entry.words();
+        assert_eq!(entry, [0x7_0000_0002, 0, 0, 0x20_0000, 0x20_1000, 0x1_2345_6789, 7, 0]);
         let sgl = DataPointer { words: [0x20_0000, 4096], is_sgl: true };
-        assert_eq!(Command::read(7, 0, 8, sgl).entry(3)[..5], [0x7_0003_4002, 0, 0, 0x20_0000, 4096]);
-        let write = Command::write(7, 0x1_2345_6789, 8, DataPointer::prp([0x20_0000, 0x20_1000])).entry(3);
-        assert_eq!((write[0], &write[1..]), (0x7_0003_0001, &entry[1..]));
-        assert_eq!(Command::flush(7).entry(0), [0x7_0000_0000, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(Command::read(7, 0, 8, sgl).words()[..5], [0x7_0000_4002, 0, 0, 0x20_0000, 4096]);
+        let write = Command::write(7, 0x1_2345_6789, 8, DataPointer::prp([0x20_0000, 0x20_1000]));
+        let write = write.words();
+        assert_eq!((write[0], &write[1..]), (0x7_0000_0001, &entry[1..]));
+        assert_eq!(*Command::flush(7).words(), [0x7_0000_0000, 0, 0, 0, 0, 0, 0, 0]);
     }
 
     #[test]
     fn queue_sizes_count_from_0() {
-        assert_eq!(Command::create_completions(1, 64, 0x1000, None).entry(0)[5], 0x1_003f_0001);
-        assert_eq!(Command::create_completions(1, 64, 0x1000, Some(5)).entry(0)[5], 0x5_0003_003f_0001);
-        assert_eq!(Command::create_submissions(1, 2, 0x1000).entry(0)[5], 0x1_0001_0001_0001);
-        assert_eq!(Command::number_of_queues(4).entry(0)[..6], [9, 0, 0, 0, 0, 0x3_0003_0000_0007]);
+        assert_eq!(Command::create_completions(1, 64, 0x1000, None).words()[5], 0x1_003f_0001);
+        assert_eq!(Command::create_completions(1, 64, 0x1000, Some(5)).words()[5], 0x5_0003_003f_0001);
+        assert_eq!(Command::create_submissions(1, 2, 0x1000).words()[5], 0x1_0001_0001_0001);
+        assert_eq!(Command::number_of_queues(4).words()[..6], [9, 0, 0, 0, 0, 0x3_0003_0000_0007]);
     }
 }

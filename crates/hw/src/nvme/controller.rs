@@ -4,10 +4,11 @@ use super::cmb::MappedCmb;
 use super::command::Command;
 use super::error::NvmeError;
 use super::identify::{Active, ControllerData, Namespace};
-use super::memory::{Bar, DmaMemory, Interrupt, PAGE, Vector};
-use super::queue::{ENTRIES, Place, QueueMemory, QueuePair};
+use super::memory::{Bar, DmaMemory, ENTRIES, Interrupt, PAGE, Vector};
+use super::queue::{Place, QueueMemory, QueuePair};
 use super::register::{self, ACQ, AQA, ASQ, CAP, CC, CSTS, Capabilities, ENABLE, FATAL, READY};
 use super::several;
+use std::borrow::Borrow;
 use std::time::{Duration, Instant};
 
 /// Memory for the data of Identify, the admin queues and so many I/O queue pairs.
@@ -152,7 +153,7 @@ impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
     /// Runs an admin command.
     fn admin(&mut self, command: &Command, check: &mut impl FnMut() -> Result<(), NvmeError>) -> Result<(), NvmeError> {
         self.admin.submit(self.bar, &self.memory, command)?;
-        let (end, command) = (Instant::now() + ADMIN_TIME, command.name);
+        let (end, command) = (Instant::now() + ADMIN_TIME, command.kind.name());
         let after_ms = ADMIN_TIME.as_millis() as u64;
         let mut watched = || {
             let csts = register::load(self.bar, CSTS)?;
@@ -276,10 +277,10 @@ impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
     /// # Errors
     /// [`NvmeError`] of the first command that fails, and of `check`.
     #[inline]
-    pub(crate) fn run(
+    pub(crate) fn run<K: Borrow<Command>>(
         &mut self,
         depth: u32,
-        mut next: impl FnMut(usize) -> Option<Command>,
+        mut next: impl FnMut(usize) -> Option<K>,
         check: &mut impl FnMut() -> Result<(), NvmeError>,
     ) -> Result<(), NvmeError> {
         let Some(first) = self.io.first() else { return Err(NvmeError::Unsupported("there is no I/O queue")) };
@@ -287,11 +288,14 @@ impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
         let [io] = self.io.as_mut_slice() else {
             return several::run(self.bar, &self.memory, &mut self.io, depth, next, check);
         };
+        if !io.has_interrupt() {
+            return io.run_polled((self.bar, &self.memory), depth, move || next(0), check);
+        }
         while let Some(command) = next(0) {
             if io.outstanding() == depth {
                 io.wait(self.bar, &self.memory, check)?;
             }
-            io.submit(self.bar, &self.memory, &command)?;
+            io.submit(self.bar, &self.memory, command.borrow())?;
         }
         while io.outstanding() > 0 {
             io.wait(self.bar, &self.memory, check)?;
@@ -488,6 +492,26 @@ mod tests {
     }
 
     #[test]
+    fn commands_go_on_after_a_refused_one_at_any_depth() {
+        let memory = memory();
+        let fake = Fake::new(&memory, Fault::None);
+        let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
+        controller.create_queues(IoQueues::Host, 1, None, &mut always).unwrap();
+        let to = pointer(&memory, 512);
+        let beyond = Command::read(5, Fake::BLOCKS, 1, to);
+        for depth in [1, 2, 1, 63, 1] {
+            // More than a round of the queue, so that no former entry is at its place by chance.
+            for good in [3, 70, 128] {
+                let mut all = (0..good).map(|_| Command::read(5, 0, 1, to)).chain([beyond]);
+                let said = controller.run(depth, |_| all.next(), &mut never).unwrap_err().to_string();
+                assert!(said.contains("LBA Out of Range"), "{depth}: {said}");
+                let mut rest = (0..good).map(|_| Command::read(5, 0, 1, to));
+                assert_eq!(controller.run(depth, |_| rest.next(), &mut never), Ok(()), "{depth} after {good}");
+            }
+        }
+    }
+
+    #[test]
     fn a_controller_that_is_never_ready_is_an_error_within_its_own_time() {
         let memory = memory();
         let fake = Fake::new(&memory, Fault::NeverReady);
@@ -519,6 +543,19 @@ mod tests {
         assert!(!is_stopped(&fake));
         controller.disable().unwrap();
         assert!(is_stopped(&fake) && is_stopped(&Fake::new(&memory, Fault::Gone)));
+    }
+
+    #[test]
+    fn a_completion_of_no_command_is_named_at_any_depth() {
+        for depth in [1, 2] {
+            let memory = memory();
+            let fake = Fake::new(&memory, Fault::WrongIoIdentifier);
+            let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
+            controller.create_queues(IoQueues::Host, 1, None, &mut always).unwrap();
+            let flush = |_| Some(Command::flush(5));
+            assert_eq!(controller.run(depth, flush, &mut never), Err(NvmeError::Unknown(9)), "{depth}");
+            assert_eq!(controller.waiting_for(), "Flush", "{depth}");
+        }
     }
 
     #[test]

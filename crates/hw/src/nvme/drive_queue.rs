@@ -3,6 +3,7 @@
 use super::error::NvmeError;
 use crate::drive_options::DataPlace;
 use lanemark_machine::MachineError;
+use std::borrow::Borrow;
 
 /// Memory of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,10 +29,10 @@ pub(crate) trait DriveQueue {
 
     /// Runs the commands of `next`, given the number of a queue pair, with at most `depth` outstanding on each, until it returns
     /// `None` and all have completed. `check` is called during long waits, and ends them with an error.
-    fn run(
+    fn run<K: Borrow<Self::Command>>(
         &mut self,
         depth: u32,
-        next: impl FnMut(usize) -> Option<Self::Command>,
+        next: impl FnMut(usize) -> Option<K>,
         check: &mut impl FnMut() -> Result<(), NvmeError>,
     ) -> Result<(), NvmeError>;
 

@@ -1,7 +1,8 @@
 //! A fake controller for tests: registers, queues and a medium in memory.
 
-use super::memory::{Bar, DmaMemory, Interrupt, PAGE};
-use super::queue::{COMPLETION, SUBMISSION};
+use super::command::ID;
+use super::error::NvmeError;
+use super::memory::{Bar, COMPLETION, DmaMemory, Doorbell, ENTRIES, Interrupt, PAGE, SUBMISSION, Slots};
 use rustix::io::Errno;
 use std::cell::{Cell, RefCell};
 
@@ -28,7 +29,32 @@ impl FakeMemory {
     }
 }
 
+/// Entries of a queue at an offset of the memory.
+#[derive(Debug)]
+pub(super) struct FakeSlots<'a>(&'a FakeMemory, u64);
+
+impl Slots for FakeSlots<'_> {
+    fn submit(&self, index: u32, words: &[u64; 8], id: u16) -> Result<(), NvmeError> {
+        assert!(index < ENTRIES.into());
+        let first = self.1 + u64::from(index) * SUBMISSION;
+        (first..).step_by(8).zip(words).for_each(|(to, word)| self.0.store(to, *word));
+        self.0.store(first, words[0] | u64::from(id) << ID);
+        Ok(())
+    }
+
+    fn completion(&self, index: u32) -> Result<u64, NvmeError> {
+        assert!(index < ENTRIES.into());
+        Ok(self.0.load(self.1 + u64::from(index) * COMPLETION + 8))
+    }
+}
+
 impl DmaMemory for FakeMemory {
+    type Slots<'a> = FakeSlots<'a>;
+
+    fn slots(&self, offset: u64) -> FakeSlots<'_> {
+        FakeSlots(self, offset)
+    }
+
     fn load(&self, offset: u64) -> u64 {
         assert_eq!(offset % 8, 0);
         self.0.borrow()[(offset / 8) as usize]
@@ -53,6 +79,8 @@ pub(super) enum Fault {
     Gone,
     /// Completions name a command that was not submitted.
     WrongIdentifier,
+    /// As `WrongIdentifier`, for I/O commands only.
+    WrongIoIdentifier,
     /// No interrupt follows a completion.
     NoInterrupt,
     /// Interrupts arrive all the time, and I/O commands never complete.
@@ -288,7 +316,12 @@ impl<'a> Fake<'a> {
         let phase = u64::from((queue.completed / queue.entries).is_multiple_of(2));
         let at = queue.completions + queue.completed % queue.entries * COMPLETION;
         queue.completed += 1;
-        let id = if self.fault == Fault::WrongIdentifier { 9 } else { command[0] >> 16 & 0xffff };
+        let is_wrong = match self.fault {
+            Fault::WrongIdentifier => true,
+            Fault::WrongIoIdentifier => number > 0,
+            _ => false,
+        };
+        let id = if is_wrong { 9 } else { command[0] >> 16 & 0xffff };
         self.put_word_at(at, result);
         self.put_word_at(at + 8, (status << 17 | phase << 16 | id) << 32 | queue.head);
         if let Some(vector) = queue.vector.filter(|_| self.fault != Fault::NoInterrupt) {
@@ -387,7 +420,26 @@ impl<'a> Fake<'a> {
     }
 }
 
+/// A doorbell of the fake controller.
+#[derive(Debug)]
+pub(super) struct FakeDoorbell<'a>(&'a Fake<'a>, u64);
+
+impl Doorbell for FakeDoorbell<'_> {
+    fn ring(&self, value: u32) -> Result<(), Errno> {
+        self.0.store(self.1, 4, value.into())
+    }
+}
+
 impl Bar for Fake<'_> {
+    type Doorbell<'a>
+        = FakeDoorbell<'a>
+    where
+        Self: 'a;
+
+    fn doorbell(&self, offset: u64) -> Result<FakeDoorbell<'_>, Errno> {
+        Ok(FakeDoorbell(self, offset))
+    }
+
     fn load(&self, offset: u64, width: u8) -> Result<u64, Errno> {
         if offset >= Fake::CMB {
             assert_eq!(width, 8);

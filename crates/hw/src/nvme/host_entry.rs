@@ -2,15 +2,46 @@
 
 #![allow(unsafe_code)]
 
+use super::command::ID;
+use super::error::NvmeError;
+use super::memory::{COMPLETION, ENTRIES, PAGE, SUBMISSION, Slots};
 use crate::host_pages::HostPages;
-use crate::linux_sysfs::access;
+use std::marker::PhantomData;
 
-/// Stores a submission of 64 B at a multiple of 8, by eight stores.
-#[inline]
-pub(crate) fn store_entry(pages: &HostPages, at: u64, entry: [u64; 8]) {
-    let to = pages.within(at / 8 * 8, size_of_val(&entry));
-    for (nth, word) in entry.into_iter().enumerate() {
-        // SAFETY: the 64 B are within the mapping and aligned; no reference to them exists.
-        unsafe { access::store(to.wrapping_add(8 * nth), 8, word) };
+/// A page of host memory with entries of a queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HostSlots<'a> {
+    start: *mut u64,
+    pages: PhantomData<&'a HostPages>,
+}
+
+impl HostSlots<'_> {
+    /// The page at a multiple of a page.
+    pub(crate) fn new(pages: &HostPages, at: u64) -> HostSlots<'_> {
+        HostSlots { start: pages.within(at / PAGE * PAGE, PAGE as usize).cast(), pages: PhantomData }
+    }
+
+    /// The word of 8 B with this number in an entry of `bytes` bytes.
+    #[inline]
+    const fn word(&self, index: u32, bytes: u64, word: usize) -> *mut u64 {
+        self.start.wrapping_add((index as usize % ENTRIES as usize) * (bytes as usize / 8) + word)
+    }
+}
+
+impl Slots for HostSlots<'_> {
+    #[inline]
+    fn submit(&self, index: u32, words: &[u64; 8], id: u16) -> Result<(), NvmeError> {
+        for (nth, word) in words.iter().enumerate() {
+            let id = if nth == 0 { u64::from(id) << ID } else { 0 };
+            // SAFETY: 64 entries of 64 B fill the page, which is aligned and stays mapped; no reference to it exists.
+            unsafe { self.word(index, SUBMISSION, nth).write_volatile(word | id) };
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn completion(&self, index: u32) -> Result<u64, NvmeError> {
+        // SAFETY: as above, with entries of 16 B.
+        Ok(unsafe { self.word(index, COMPLETION, 1).read_volatile() })
     }
 }

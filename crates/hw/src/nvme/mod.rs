@@ -19,6 +19,8 @@
 //! | `command` | the commands as submission queue entries |
 //! | `status` | the status of a completion, by name |
 //! | `queue` | a pair of a submission and a completion queue, in host memory or in the controller memory buffer |
+//! | `ring` | positions in both, and completions |
+//! | `polled` | the loop that is measured: one pair, whose completions are polled |
 //! | `several` | several pairs, served by one core in turns |
 //! | `cmb` | the controller memory buffer |
 //! | `data`, `prp`, `sgl` | data pointers: PRP entries and lists, SGL descriptors and segments |
@@ -49,9 +51,11 @@ mod identify;
 mod limits;
 mod memory;
 mod plan;
+mod polled;
 mod prp;
 mod queue;
 mod register;
+mod ring;
 mod run;
 mod several;
 mod sgl;
@@ -64,10 +68,10 @@ pub(crate) use controller::{Controller, IoInterrupts, IoQueues, is_stopped, queu
 pub(crate) use data::{DataPointer, list_bytes};
 pub(crate) use drive_queue::{DriveQueue, Spot};
 pub(crate) use error::NvmeError;
-pub(crate) use host_entry::store_entry;
+pub(crate) use host_entry::HostSlots;
 pub(crate) use identify::{ControllerData, Namespace};
 pub(crate) use limits::{CmbData, CmbLimits, DriveLimits, Queues};
-pub(crate) use memory::{Bar, DmaMemory, Interrupt, PAGE};
+pub(crate) use memory::{Bar, DmaMemory, Doorbell, Interrupt, PAGE};
 pub(crate) use plan::{DrivePlan, of as commands_of, whole};
 pub(crate) use register::registers_end;
 pub(crate) use run::{DataMemory, DriveRun, Places, deadline};

@@ -1,24 +1,16 @@
 //! A submission queue and its completion queue.
 
 use super::cmb::MappedCmb;
-use super::command::Command;
+use super::command::{Command, ID, Kind};
 use super::error::NvmeError;
-use super::memory::{Bar, DmaMemory, Vector};
+use super::memory::{Bar, COMPLETION, DmaMemory, Doorbell as _, ENTRIES, SUBMISSION, Slots, Vector};
+use super::polled::{Outstanding, POLLS, Polled};
 use super::register::Capabilities;
-use super::status::Status;
+use super::ring::{Completion, Ring};
+use std::borrow::Borrow;
 
-/// Bytes of a submission and of a completion. Source: NVM Express Base Specification 2.0, 3.3.3.1 and 3.3.3.2.
-pub(super) const SUBMISSION: u64 = 64;
-/// See [`SUBMISSION`].
-pub(super) const COMPLETION: u64 = 16;
-
-/// Entries of a queue: a submission queue of this many fills a page.
-pub(super) const ENTRIES: u16 = 64;
 /// Most outstanding commands: a full queue has a free entry.
 pub(crate) const MOST_DEPTH: u32 = ENTRIES as u32 - 1;
-
-/// Polls between two looks at the clock.
-pub(super) const POLLS: u32 = 64;
 
 /// Place of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,11 +33,6 @@ impl<B: Bar, M: DmaMemory> QueueMemory<'_, B, M> {
         self.cmb.as_ref().ok_or(NvmeError::Unsupported("no controller memory buffer is mapped"))
     }
 
-    /// Memory of the buffer, and the offset in its BAR.
-    fn in_cmb(&self, offset: u64) -> Result<(&B, u64), NvmeError> {
-        self.mapped().map(|mapped| (mapped.memory, mapped.cmb.offset + offset))
-    }
-
     /// Address of a queue for the controller.
     pub(super) fn address(&self, place: Place) -> Result<u64, NvmeError> {
         match place {
@@ -60,38 +47,76 @@ impl<B: Bar, M: DmaMemory> QueueMemory<'_, B, M> {
             match place {
                 Place::Host(offset) => self.host.store(offset + word, 0),
                 Place::Cmb(offset) => {
-                    let (memory, at) = self.in_cmb(offset + word)?;
-                    memory.store(at, 8, 0)?;
+                    let mapped = self.mapped()?;
+                    mapped.memory.store(mapped.cmb.offset + offset + word, 8, 0)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Stores an entry.
+    /// The entries of a queue.
     #[inline]
-    fn store(&self, place: Place, at: u64, entry: [u64; 8]) -> Result<(), NvmeError> {
-        match place {
-            Place::Host(offset) => self.host.store_entry(offset + at, entry),
+    fn slots(&self, place: Place) -> Result<QueueSlots<'_, B, M>, NvmeError> {
+        Ok(match place {
+            Place::Host(offset) => QueueSlots::Host(self.host.slots(offset)),
             Place::Cmb(offset) => {
-                let (memory, first) = self.in_cmb(offset + at)?;
-                for (to, word) in (first..).step_by(8).zip(entry) {
-                    memory.store(to, 8, word)?;
-                }
+                let mapped = self.mapped()?;
+                QueueSlots::Cmb(CmbSlots { memory: mapped.memory, start: mapped.cmb.offset + offset })
             }
+        })
+    }
+}
+
+/// Entries of a queue in the controller memory buffer, and the offset of the first one in its BAR.
+#[derive(Clone, Copy, Debug)]
+struct CmbSlots<'a, B> {
+    memory: &'a B,
+    start: u64,
+}
+
+impl<B: Bar> Slots for CmbSlots<'_, B> {
+    #[inline]
+    fn submit(&self, index: u32, words: &[u64; 8], id: u16) -> Result<(), NvmeError> {
+        let first = self.start + u64::from(index % u32::from(ENTRIES)) * SUBMISSION;
+        for (nth, word) in words.iter().enumerate() {
+            let id = if nth == 0 { u64::from(id) << ID } else { 0 };
+            self.memory.store(first + 8 * nth as u64, 8, word | id)?;
         }
         Ok(())
     }
 
-    /// Loads 8 B.
     #[inline]
-    fn load(&self, place: Place, at: u64) -> Result<u64, NvmeError> {
-        match place {
-            Place::Host(offset) => Ok(self.host.load(offset + at)),
-            Place::Cmb(offset) => {
-                let (memory, from) = self.in_cmb(offset + at)?;
-                Ok(memory.load(from, 8)?)
-            }
+    fn completion(&self, index: u32) -> Result<u64, NvmeError> {
+        let at = self.start + u64::from(index % u32::from(ENTRIES)) * COMPLETION;
+        // A drive that was removed answers every load with all ones; no command has the identifier 0xffff.
+        match self.memory.load(at + 8, 8)? {
+            u64::MAX => Err(NvmeError::Gone),
+            last => Ok(last),
+        }
+    }
+}
+
+/// Entries of a queue in either place.
+enum QueueSlots<'a, B, M: DmaMemory + 'a> {
+    Host(M::Slots<'a>),
+    Cmb(CmbSlots<'a, B>),
+}
+
+impl<B: Bar, M: DmaMemory> Slots for QueueSlots<'_, B, M> {
+    #[inline]
+    fn submit(&self, index: u32, words: &[u64; 8], id: u16) -> Result<(), NvmeError> {
+        match self {
+            QueueSlots::Host(slots) => slots.submit(index, words, id),
+            QueueSlots::Cmb(slots) => slots.submit(index, words, id),
+        }
+    }
+
+    #[inline]
+    fn completion(&self, index: u32) -> Result<u64, NvmeError> {
+        match self {
+            QueueSlots::Host(slots) => slots.completion(index),
+            QueueSlots::Cmb(slots) => slots.completion(index),
         }
     }
 }
@@ -99,23 +124,17 @@ impl<B: Bar, M: DmaMemory> QueueMemory<'_, B, M> {
 /// A pair of queues.
 #[derive(Debug)]
 pub(super) struct QueuePair<'a> {
-    entries: u16,
     /// Places of both, and their doorbells.
     submissions: Place,
     completions: Place,
     submission_doorbell: u64,
     completion_doorbell: u64,
-    tail: u16,
-    head: u16,
-    /// Phase bit of new completions.
-    phase: bool,
+    ring: Ring,
     /// The interrupt after completions; without one, they are polled.
     interrupt: Option<Vector<'a>>,
     /// Whether an interrupt has arrived and the queue was not seen empty since: it may stand for several completions.
     is_notified: bool,
-    /// Identifiers of outstanding commands, one bit each, and their names.
-    outstanding: u64,
-    names: [&'static str; ENTRIES as usize],
+    outstanding: Outstanding,
 }
 
 impl<'a> QueuePair<'a> {
@@ -127,85 +146,85 @@ impl<'a> QueuePair<'a> {
         capabilities: Capabilities,
         interrupt: Option<Vector<'a>>,
     ) -> QueuePair<'a> {
+        let ring = Ring::new(entries);
         QueuePair {
-            entries,
             submissions,
             completions,
             submission_doorbell: capabilities.doorbell(id, false),
             completion_doorbell: capabilities.doorbell(id, true),
-            tail: 0,
-            head: 0,
-            phase: true,
+            ring,
             interrupt,
             is_notified: false,
-            outstanding: 0,
-            names: [""; ENTRIES as usize],
+            outstanding: Outstanding::new(ring.depth()),
         }
     }
 
     /// Number of outstanding commands.
     #[inline]
     pub(super) const fn outstanding(&self) -> u32 {
-        self.outstanding.count_ones()
+        self.outstanding.count()
     }
 
     /// Most outstanding commands.
     pub(super) const fn depth(&self) -> u32 {
-        self.entries as u32 - 1
+        self.ring.depth()
     }
 
     /// Stores a command and rings the doorbell; fewer than [`depth`](QueuePair::depth) commands must be outstanding.
-    #[inline]
     pub(super) fn submit(
         &mut self,
         bar: &impl Bar,
         memory: &QueueMemory<'_, impl Bar, impl DmaMemory>,
         command: &Command,
     ) -> Result<(), NvmeError> {
-        debug_assert!(self.outstanding() < self.depth(), "the queue is full");
-        let id = self.outstanding.trailing_ones() as u16;
-        memory.store(self.submissions, u64::from(self.tail) * SUBMISSION, command.entry(id))?;
-        self.tail = (self.tail + 1) % self.entries;
-        self.outstanding |= 1 << id;
-        self.names[usize::from(id)] = command.name;
-        Ok(bar.store(self.submission_doorbell, 4, self.tail.into())?)
+        debug_assert!(!self.outstanding.is_full(), "the queue is full");
+        let id = self.outstanding.take(command.kind);
+        memory.slots(self.submissions)?.submit(self.ring.tail(), command.words(), id)?;
+        Ok(bar.doorbell(self.submission_doorbell)?.ring(self.ring.submitted())?)
     }
 
     /// Takes a completion if there is one; returns whether there was one.
-    #[inline]
     fn take(&mut self, bar: &impl Bar, memory: &QueueMemory<'_, impl Bar, impl DmaMemory>) -> Result<bool, NvmeError> {
-        let Some(dword3) = self.next(memory)? else { return Ok(false) };
-        self.head = (self.head + 1) % self.entries;
-        self.phase ^= self.head == 0;
-        bar.store(self.completion_doorbell, 4, self.head.into())?;
-        let id = dword3 as u16;
-        let is_ours = self.outstanding.checked_shr(id.into()).is_some_and(|bits| bits & 1 == 1);
-        if !is_ours {
-            return Err(NvmeError::Unknown(id));
-        }
-        self.outstanding &= !(1 << id);
-        let status = Status((dword3 >> 17) as u16);
-        if status.is_success() {
-            return Ok(true);
-        }
-        Err(NvmeError::Refused { command: self.names[usize::from(id)], status })
+        let Some(completion) = self.next(memory)? else { return Ok(false) };
+        bar.doorbell(self.completion_doorbell)?.ring(self.ring.taken())?;
+        self.outstanding.completed(completion).map(|()| true)
     }
 
-    /// Dword 3 of the next completion, if there is one. Source: NVM Express Base Specification 2.0, figure "Common Completion
-    /// Queue Entry Layout": the command identifier is in bits 15:0, the phase in bit 16, and the status above.
+    /// The next completion, if there is one.
+    fn next(&self, memory: &QueueMemory<'_, impl Bar, impl DmaMemory>) -> Result<Option<Completion>, NvmeError> {
+        Ok(self.ring.completed(memory.slots(self.completions)?.completion(self.ring.head())?))
+    }
+
+    /// Runs the commands of `next`, with at most `depth` outstanding, until it returns `None` and all have completed. Completions
+    /// are polled. `check` is called during long waits, and ends them with an error.
+    ///
+    /// # Errors
+    /// [`NvmeError`] of the first command that fails, and of `check`.
     #[inline]
-    fn next(&self, memory: &QueueMemory<'_, impl Bar, impl DmaMemory>) -> Result<Option<u64>, NvmeError> {
-        let last = memory.load(self.completions, u64::from(self.head) * COMPLETION + 8)?;
-        // A drive that was removed answers every load with all ones; no command has the identifier 0xffff.
-        if last == u64::MAX && matches!(self.completions, Place::Cmb(_)) {
-            return Err(NvmeError::Gone);
+    pub(super) fn run_polled<K: Borrow<Command>>(
+        &mut self,
+        (bar, memory): (&impl Bar, &QueueMemory<'_, impl Bar, impl DmaMemory>),
+        depth: u32,
+        next: impl FnMut() -> Option<K>,
+        check: &mut impl FnMut() -> Result<(), NvmeError>,
+    ) -> Result<(), NvmeError> {
+        let doorbells = [bar.doorbell(self.submission_doorbell)?, bar.doorbell(self.completion_doorbell)?];
+        let (ring, outstanding) = (&mut self.ring, &mut self.outstanding);
+        // A loop of its own for each pair of places: which one it is, is not asked at every command.
+        match (memory.slots(self.submissions)?, memory.slots(self.completions)?) {
+            (QueueSlots::Host(submissions), QueueSlots::Host(completions)) => {
+                Polled { submissions, completions, doorbells, ring }.run(outstanding, depth, next, check)
+            }
+            (QueueSlots::Cmb(submissions), QueueSlots::Host(completions)) => {
+                Polled { submissions, completions, doorbells, ring }.run_elsewhere(outstanding, depth, next, check)
+            }
+            (submissions, completions) => {
+                Polled { submissions, completions, doorbells, ring }.run_elsewhere(outstanding, depth, next, check)
+            }
         }
-        let dword3 = last >> 32;
-        Ok(((dword3 >> 16 & 1 == 1) == self.phase).then_some(dword3))
     }
 
     /// Takes a completion if there is one and, with an interrupt, if one was announced; returns whether it took one.
-    #[inline]
     pub(super) fn poll(
         &mut self,
         bar: &impl Bar,
@@ -242,8 +261,14 @@ impl<'a> QueuePair<'a> {
 
     /// Dword 0 of the completion that was taken last, if no command has been submitted since.
     pub(super) fn result(&self, memory: &QueueMemory<'_, impl Bar, impl DmaMemory>) -> Result<u32, NvmeError> {
-        let last = (self.head + self.entries - 1) % self.entries;
-        Ok(memory.load(self.completions, u64::from(last) * COMPLETION)? as u32)
+        let at = u64::from(self.ring.last()) * COMPLETION;
+        Ok(match self.completions {
+            Place::Host(offset) => memory.host.load(offset + at),
+            Place::Cmb(offset) => {
+                let mapped = memory.mapped()?;
+                mapped.memory.load(mapped.cmb.offset + offset + at, 8)?
+            }
+        } as u32)
     }
 
     /// Sleeps until an interrupt announces a completion; `check` ends the wait with an error.
@@ -276,7 +301,6 @@ impl<'a> QueuePair<'a> {
     }
 
     /// Waits for a completion, by polling or for its interrupt; `check` ends the wait with an error.
-    #[inline]
     pub(super) fn wait(
         &mut self,
         bar: &impl Bar,
@@ -299,7 +323,6 @@ impl<'a> QueuePair<'a> {
 
     /// Name of an outstanding command.
     pub(super) fn waiting_for(&self) -> &'static str {
-        let id = self.outstanding.trailing_zeros() as usize;
-        self.names.get(id).copied().unwrap_or("")
+        self.outstanding.any().map_or("", Kind::name)
     }
 }

@@ -16,6 +16,7 @@ use crate::x86::timer::Timer;
 use lanemark_machine::{Confirmed, MachineError, Plan, Samples, Transfer, Verb};
 use lanemark_units::Ticks;
 use rustix::io::Errno;
+use std::borrow::Borrow;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -146,7 +147,7 @@ impl DriveRun<'_> {
                     *sent += 1;
                     let kind = (nth % kinds) as usize;
                     let place = directions.get(kind)?.place(nth / kinds);
-                    commands.get(kind)?.get(place as usize).copied()
+                    commands.get(kind)?.get(place as usize)
                 };
                 let done = self.commands(&mut **queue, asked.depth, plan.timeout, next);
                 done.map_err(|why| {
@@ -192,12 +193,12 @@ impl DriveRun<'_> {
 
     /// Runs commands, until a timeout or an interruption.
     #[inline]
-    pub(crate) fn commands<Q: DriveQueue>(
+    pub(crate) fn commands<Q: DriveQueue, K: Borrow<Q::Command>>(
         &self,
         queue: &mut Q,
         depth: u32,
         timeout: Ticks,
-        next: impl FnMut(usize) -> Option<Q::Command>,
+        next: impl FnMut(usize) -> Option<K>,
     ) -> Result<(), Failure> {
         let mut check = deadline(self.timer, timeout, self.interrupted);
         queue.run(depth, next, &mut check).map_err(|error| (error, queue.waiting_for()))
@@ -305,14 +306,15 @@ mod tests {
             Some((true, 512 * first as usize, from.at, bytes))
         }
 
-        fn run(
+        fn run<K: Borrow<Moved>>(
             &mut self,
             _depth: u32,
-            mut next: impl FnMut(usize) -> Option<Moved>,
+            mut next: impl FnMut(usize) -> Option<K>,
             _check: &mut impl FnMut() -> Result<(), NvmeError>,
         ) -> Result<(), NvmeError> {
             let mut turns = (0..self.pairs).cycle();
-            while let Some((is_write, on_medium, at, bytes)) = turns.next().and_then(&mut next) {
+            while let Some(moved) = turns.next().and_then(&mut next) {
+                let (is_write, on_medium, at, bytes) = *moved.borrow();
                 let medium = &mut self.bytes[on_medium..on_medium + bytes as usize];
                 if is_write {
                     let is_filler = self.pages.load_word(at) == POISON;

@@ -3,7 +3,9 @@
 use super::command::Command;
 use super::error::NvmeError;
 use super::memory::{Bar, DmaMemory};
-use super::queue::{POLLS, QueueMemory, QueuePair};
+use super::polled::POLLS;
+use super::queue::{QueueMemory, QueuePair};
+use std::borrow::Borrow;
 
 /// Most pairs: those of a bit set.
 pub(crate) const MOST_PAIRS: u32 = u64::BITS;
@@ -15,12 +17,12 @@ pub(crate) const MOST_PAIRS: u32 = u64::BITS;
 ///
 /// # Errors
 /// [`NvmeError`] of the first command that fails, and of `check`.
-pub(super) fn run(
+pub(super) fn run<K: Borrow<Command>>(
     bar: &impl Bar,
     memory: &QueueMemory<'_, impl Bar, impl DmaMemory>,
     pairs: &mut [QueuePair<'_>],
     depth: u32,
-    mut next: impl FnMut(usize) -> Option<Command>,
+    mut next: impl FnMut(usize) -> Option<K>,
     check: &mut impl FnMut() -> Result<(), NvmeError>,
 ) -> Result<(), NvmeError> {
     // Pairs that have not got all of their commands.
@@ -31,7 +33,7 @@ pub(super) fn run(
         for (number, pair) in pairs.iter_mut().enumerate() {
             while open >> number & 1 == 1 && pair.outstanding() < depth {
                 match next(number) {
-                    Some(command) => pair.submit(bar, memory, &command)?,
+                    Some(command) => pair.submit(bar, memory, command.borrow())?,
                     None => open &= !(1 << number),
                 }
             }

@@ -6,19 +6,19 @@ use super::command::Command;
 use super::controller::{Controller, IoQueues, queue_bytes};
 use super::data::DataPointer;
 use super::error::NvmeError;
-use super::host_entry::store_entry;
-use super::memory::{Bar, DmaMemory, PAGE};
+use super::host_entry::HostSlots;
+use super::memory::{Bar, COMPLETION, DmaMemory, Doorbell, ENTRIES, PAGE, SUBMISSION, Slots as _};
 use crate::host_pages::HostPages;
 use rustix::io::Errno;
 use std::cell::Cell;
 use std::hint::black_box;
 
-/// Entries of each queue.
-const ENTRIES: u64 = 64;
 /// Places of the admin and of the I/O queues: submissions, completions.
 const QUEUES: [[u64; 2]; 2] = [[0, PAGE], [3 * PAGE, 4 * PAGE]];
 /// Doorbells of the I/O queues: submissions, completions.
 const DOORBELLS: [u64; 2] = [0x1008, 0x100c];
+/// Doorbell of the admin submissions.
+const ADMIN_DOORBELL: u64 = 0x1000;
 
 /// Code that submits the commands: the driver, or what it is compared with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,10 +41,16 @@ pub fn submitted(by: SubmittedBy, commands: u64) -> Result<(), String> {
     let device = Device { memory: &memory, turns: Cell::default(), is_enabled: Cell::new(false) };
     let prepared: Vec<Command> =
         (0..16).map(|nth| Command::read(1, nth, 1, DataPointer::prp([PAGE * nth, 0]))).collect();
+    let (prepared, mut nth) = (prepared.as_slice(), 0);
+    let next = move || {
+        let command = prepared.get(nth as usize % 16).filter(|_| nth < commands);
+        nth += 1;
+        command
+    };
     match by {
-        SubmittedBy::Driver => driver(&device, &memory, &prepared, commands).map_err(|error| error.to_string()),
+        SubmittedBy::Driver => driver(&device, &memory, next).map_err(|error| error.to_string()),
         SubmittedBy::BareLoop => {
-            bare_loop(&device, &memory, &prepared, commands);
+            bare_loop(&device, &memory, next);
             Ok(())
         }
         SubmittedBy::Nothing => {
@@ -54,34 +60,32 @@ pub fn submitted(by: SubmittedBy, commands: u64) -> Result<(), String> {
     }
 }
 
-fn driver(device: &Device<'_>, memory: &Memory<'_>, prepared: &[Command], commands: u64) -> Result<(), NvmeError> {
+fn driver<'c>(
+    device: &Device<'_>,
+    memory: &Memory<'_>,
+    mut next: impl FnMut() -> Option<&'c Command>,
+) -> Result<(), NvmeError> {
     let mut check = || Ok(());
     let mut controller = Controller::enable(device, memory, 0, None, &mut check)?;
     controller.create_queues(IoQueues::Host, 1, None, &mut check)?;
-    let mut nth = 0;
-    let next = |_| {
-        let command = prepared.get(nth as usize % 16).copied().filter(|_| nth < commands);
-        nth += 1;
-        command
-    };
-    controller.run(1, next, &mut check)
+    controller.run(1, move |_| next(), &mut check)
 }
 
 /// The same commands without a driver: there is one outstanding command, so its identifier is 0.
-fn bare_loop(device: &Device<'_>, memory: &Memory<'_>, prepared: &[Command], commands: u64) {
-    let [submissions, completions] = QUEUES[1];
+fn bare_loop<'c>(device: &Device<'_>, memory: &Memory<'_>, mut next: impl FnMut() -> Option<&'c Command>) {
+    let [submissions, completions] = QUEUES[1].map(|place| memory.slots(place));
+    let [Ok(submitted), Ok(taken)] = black_box(DOORBELLS).map(|offset| device.doorbell(offset)) else { return };
     let (mut tail, mut phase) = (0, 1);
-    for nth in 0..commands {
-        let Some(command) = prepared.get(nth as usize % 16) else { return };
-        store_entry(memory.0, submissions + tail * 64, command.entry(0));
-        let completion = completions + tail * 16 + 8;
-        tail = (tail + 1) % ENTRIES;
-        device.ring(DOORBELLS[0], tail);
-        while memory.0.load_word(completion) >> 48 & 1 != phase {
+    while let Some(command) = next() {
+        let _ = submissions.submit(tail, command.words(), 0);
+        let head = tail;
+        tail = if tail + 1 == u32::from(ENTRIES) { 0 } else { tail + 1 };
+        let _ = submitted.ring(tail);
+        while completions.completion(head).is_ok_and(|last| last >> 48 & 1 != phase) {
             std::hint::spin_loop();
         }
         phase ^= u64::from(tail == 0);
-        device.ring(DOORBELLS[1], tail);
+        let _ = taken.ring(tail);
     }
 }
 
@@ -90,6 +94,11 @@ fn bare_loop(device: &Device<'_>, memory: &Memory<'_>, prepared: &[Command], com
 struct Memory<'a>(&'a HostPages);
 
 impl DmaMemory for Memory<'_> {
+    type Slots<'a>
+        = HostSlots<'a>
+    where
+        Self: 'a;
+
     #[inline]
     fn load(&self, offset: u64) -> u64 {
         self.0.load_word(offset)
@@ -101,13 +110,12 @@ impl DmaMemory for Memory<'_> {
     }
 
     #[inline]
-    fn store_entry(&self, offset: u64, entry: [u64; 8]) {
-        store_entry(self.0, offset, entry);
-    }
-
-    #[inline]
     fn iova(&self, offset: u64) -> u64 {
         offset
+    }
+
+    fn slots(&self, offset: u64) -> HostSlots<'_> {
+        HostSlots::new(self.0, offset)
     }
 }
 
@@ -129,26 +137,45 @@ impl Device<'_> {
         let turn = turns[number];
         turns[number] += 1;
         self.turns.set(turns);
-        let id = self.memory.load(submissions + turn % ENTRIES * 64) >> 16 & 0xffff;
-        let phase = u64::from((turn / ENTRIES).is_multiple_of(2));
-        self.memory.store(completions + turn % ENTRIES * 16 + 8, (phase << 16 | id) << 32);
+        let id = self.memory.load(submissions + turn % u64::from(ENTRIES) * SUBMISSION) >> 16 & 0xffff;
+        let phase = u64::from((turn / u64::from(ENTRIES)).is_multiple_of(2));
+        self.memory.store(completions + turn % u64::from(ENTRIES) * COMPLETION + 8, (phase << 16 | id) << 32);
     }
+}
 
-    /// A store to a doorbell.
+/// A doorbell, and the queue whose submissions it is for.
+#[derive(Debug)]
+struct Bell<'a> {
+    device: &'a Device<'a>,
+    queue: Option<usize>,
+}
+
+impl Doorbell for Bell<'_> {
     #[inline]
-    fn ring(&self, doorbell: u64, value: u64) {
+    fn ring(&self, value: u32) -> Result<(), Errno> {
         black_box(value);
-        if doorbell == DOORBELLS[0] {
-            self.complete(1);
+        if let Some(queue) = self.queue {
+            self.device.complete(queue);
         }
+        Ok(())
     }
 }
 
 impl Bar for Device<'_> {
+    type Doorbell<'a>
+        = Bell<'a>
+    where
+        Self: 'a;
+
+    fn doorbell(&self, offset: u64) -> Result<Bell<'_>, Errno> {
+        let queue = [ADMIN_DOORBELL, DOORBELLS[0]].into_iter().position(|of| of == offset);
+        Ok(Bell { device: self, queue })
+    }
+
     fn load(&self, offset: u64, _width: u8) -> Result<u64, Errno> {
         Ok(match offset {
             // CAP: 64 entries, and the NVM command set.
-            0 => ENTRIES - 1,
+            0 => u64::from(ENTRIES) - 1,
             4 => 1 << 5,
             // CSTS follows CC.
             0x1c => self.is_enabled.get().into(),
@@ -158,11 +185,8 @@ impl Bar for Device<'_> {
 
     #[inline]
     fn store(&self, offset: u64, _width: u8, value: u64) -> Result<(), Errno> {
-        match offset {
-            0x1008.. => self.ring(offset, value),
-            0x1000 => self.complete(0),
-            0x14 => self.is_enabled.set(value & 1 == 1),
-            _ => {}
+        if offset == 0x14 {
+            self.is_enabled.set(value & 1 == 1);
         }
         Ok(())
     }
