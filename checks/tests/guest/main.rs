@@ -164,6 +164,7 @@ fn main() -> ExitCode {
         vfio::a_card_with_another_driver_is_not_opened_through_vfio,
         vfio::a_second_process_is_refused_until_the_first_is_killed,
         vfio::the_last_bytes_of_an_8_gib_bar_are_accessible_through_vfio,
+        vfio::mappings_beyond_the_limit_of_the_kernel_are_refused_with_its_name,
         vfio::a_card_behind_vfio_without_memory_decoding_is_an_error_and_no_data,
     );
     let module = kernel.and(&Available::unless("LANEMARK_SKIPPED_KMOD"));

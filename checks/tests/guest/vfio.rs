@@ -106,6 +106,20 @@ pub fn the_last_bytes_of_an_8_gib_bar_are_accessible_through_vfio() {
     assert_eq!(record["targets"][0]["card"]["driver"], "vfio-pci");
 }
 
+pub fn mappings_beyond_the_limit_of_the_kernel_are_refused_with_its_name() {
+    let limit = "/sys/module/vfio_iommu_type1/parameters/dma_entry_limit";
+    behind_vfio(|guest| {
+        // One mapping at a time is enough for this question.
+        guest.expect(&format!("cat {limit} >limit; echo 1 >{limit}"));
+        let one = guest.run(&map_cost(""));
+        guest.expect(&format!("echo 0 >{limit}"));
+        let none = guest.run(&map_cost(""));
+        guest.expect(&format!("cat limit >{limit}"));
+        assert_eq!(one.status, 0, "{one:?}");
+        assert!(none.status != 0 && none.stderr.contains("raise dma_entry_limit"), "{none:?}");
+    });
+}
+
 pub fn a_card_behind_vfio_without_memory_decoding_is_an_error_and_no_data() {
     let mut guest = shared();
     storage::fresh(&guest);
