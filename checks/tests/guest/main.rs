@@ -271,6 +271,7 @@ fn of_both(kernel: &Available) -> Vec<Trial> {
         iommus::without_an_iommu_a_card_is_used_only_if_both_kernel_and_user_permit_it,
         peers::a_card_writes_and_reads_the_memory_of_another_one_and_nothing_beside_it,
         peers::cards_below_a_switch_and_functions_of_one_group_move_data_between_them,
+        peers::without_acs_redirect_at_their_root_ports_cards_move_data_between_them,
         peers::a_controller_memory_buffer_is_memory_of_another_card,
         peers::a_dry_run_of_transfers_between_cards_changes_nothing,
     );
