@@ -92,6 +92,8 @@ fn main() -> ExitCode {
         dma::calls_of_vfio_read_and_write_bytes_of_a_card,
         doctor::the_tree_shows_the_slow_switch_and_nothing_is_changed,
         doctor::the_json_document_matches_the_kernels_bars_drivers_and_groups,
+        doctor::a_drive_on_another_node_is_found_by_the_processors_that_its_interrupts_go_to,
+        doctor::cards_below_a_narrower_uplink_and_what_is_between_peers_are_found,
         doctor::without_root_it_reports_unseen_facts,
         drive::reads_of_every_size_and_depth_return_the_bytes_of_the_image,
         drive::a_read_beyond_the_end_is_refused_by_the_drive_with_its_status,
