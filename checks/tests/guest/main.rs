@@ -190,7 +190,11 @@ fn main() -> ExitCode {
         removal::removing_a_card_behind_our_module_ends_its_run,
         lockdown::our_module_is_refused_under_lockdown_with_the_reason_and_what_works,
     );
-    run_all_at_once(tests.into_iter().chain(with_module).chain(of_module(&module)).collect())
+    let dkms = trials!(
+        module.and(&module::dkms());
+        module::dkms_builds_the_module_for_another_kernel_than_the_running_one,
+    );
+    run_all_at_once(tests.into_iter().chain(with_module).chain(of_module(&module)).chain(dkms).collect())
 }
 
 /// The tests of our kernel module.
