@@ -26,10 +26,13 @@ install-c: ## build the C library and install it: PREFIX=/usr/local, LIBDIR=PREF
 	$(CARGO) build --release --locked -p lanemark-capi
 	@PREFIX="$(PREFIX)" LIBDIR="$(LIBDIR)" DESTDIR="$(DESTDIR)" crates/capi/install "$${CARGO_TARGET_DIR:-target}/release"
 
+# A failure does not hide others: every step runs, and the last status is that of a failed one.
 # Each of these tests is named in the whole workspace, because a package alone is compiled again: with fewer features.
 test: wasm ## run every test: units, documents, house, papers, real kernel, runtimes, browser, ssh
-	$(CARGO) test --workspace --locked
-	@$(MAKE) --no-print-directory test-qemu test-runtimes test-python test-browser test-ssh
+	@status=0; \
+	$(CARGO) test --workspace --locked --no-fail-fast || status=$$?; \
+	$(MAKE) --no-print-directory --keep-going test-qemu test-runtimes test-python test-browser test-ssh || status=$$?; \
+	exit $$status
 
 test-qemu: ## run the tests on a real kernel with emulated cards; unpacked into .tools/, nothing installed
 	@status=0; skipped=; checks/guest/fetch || status=$$?; \
@@ -55,10 +58,11 @@ test-iommufd: ## run the tests of VFIO on kernels with iommufd, which it builds;
 	elif [ $$status -ne 0 ]; then \
 		exit $$status; \
 	fi; \
-	for kernel in guest-kernel-iommufd guest-kernel-iommufd-groups; do \
+	status=0; for kernel in guest-kernel-iommufd guest-kernel-iommufd-groups; do \
 		LANEMARK_GUEST_KERNEL=$$kernel LANEMARK_SKIPPED_IOMMUFD="$$skipped" \
-			$(CARGO) test --locked --workspace --test guest || exit $$?; \
-	done
+			$(CARGO) test --locked --workspace --test guest || status=$$?; \
+	done; \
+	exit $$status
 
 test-kmod-debug: ## run the tests of our kernel module under lockdep and KASAN, on a kernel that it builds; takes 20 minutes of a processor the first time
 	@status=0; skipped=; { checks/guest/fetch && checks/guest/kernel debug; } || status=$$?; \
@@ -132,7 +136,7 @@ test-browser: wasm ## run the tests of pages in headless Chromium; unpacked into
 	elif [ $$status -ne 0 ]; then \
 		exit $$status; \
 	fi; \
-	LANEMARK_SKIPPED_BROWSER="$$skipped" $(CARGO) test --locked --workspace --test browser --test pages
+	LANEMARK_SKIPPED_BROWSER="$$skipped" $(CARGO) test --locked --workspace --no-fail-fast --test browser --test pages
 
 test-ssh: ## run the tests of fleets over a real ssh server; unpacked into .tools/, nothing installed
 	@status=0; skipped=; checks/ssh/fetch || status=$$?; \

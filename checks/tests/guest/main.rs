@@ -92,6 +92,8 @@ fn main() -> ExitCode {
         dma::calls_of_vfio_read_and_write_bytes_of_a_card,
         doctor::the_tree_shows_the_slow_switch_and_nothing_is_changed,
         doctor::the_json_document_matches_the_kernels_bars_drivers_and_groups,
+        doctor::a_drive_on_another_node_is_found_by_the_processors_that_its_interrupts_go_to,
+        doctor::cards_below_a_narrower_uplink_and_what_is_between_peers_are_found,
         doctor::without_root_it_reports_unseen_facts,
         drive::reads_of_every_size_and_depth_return_the_bytes_of_the_image,
         drive::a_read_beyond_the_end_is_refused_by_the_drive_with_its_status,
@@ -189,7 +191,11 @@ fn main() -> ExitCode {
         removal::removing_a_card_behind_our_module_ends_its_run,
         lockdown::our_module_is_refused_under_lockdown_with_the_reason_and_what_works,
     );
-    run_all_at_once(tests.into_iter().chain(with_module).chain(of_module(&module)).collect())
+    let dkms = trials!(
+        module.and(&module::dkms());
+        module::dkms_builds_the_module_for_another_kernel_than_the_running_one,
+    );
+    run_all_at_once(tests.into_iter().chain(with_module).chain(of_module(&module)).chain(dkms).collect())
 }
 
 /// The tests of our kernel module.
@@ -272,6 +278,7 @@ fn of_both(kernel: &Available) -> Vec<Trial> {
         iommus::without_an_iommu_a_card_is_used_only_if_both_kernel_and_user_permit_it,
         peers::a_card_writes_and_reads_the_memory_of_another_one_and_nothing_beside_it,
         peers::cards_below_a_switch_and_functions_of_one_group_move_data_between_them,
+        peers::without_acs_redirect_at_their_root_ports_cards_move_data_between_them,
         peers::a_controller_memory_buffer_is_memory_of_another_card,
         peers::a_dry_run_of_transfers_between_cards_changes_nothing,
     );

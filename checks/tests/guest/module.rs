@@ -5,6 +5,7 @@ use crate::storage::{self, CARD, bound_to};
 use crate::{BEFORE, shared};
 use lanemark_checks::conformance::PROMISES;
 use lanemark_checks::root;
+use lanemark_checks::trials::Available;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,6 +45,41 @@ fn headers() -> Option<PathBuf> {
     }
     let mut folders = fs::read_dir(tools().join("guest-headers/root/usr/src")).ok()?.map(|entry| entry.unwrap().path());
     folders.find(|path| path.to_string_lossy().ends_with("-cloud-amd64"))
+}
+
+/// DKMS, which builds the module again for each new kernel.
+pub fn dkms() -> Available {
+    let said = Command::new("dkms").arg("--version").output();
+    let found = said.map(drop).map_err(|error| format!("dkms, which cannot be run: {error}"));
+    Available::new(found, "LANEMARK_REQUIRE_DKMS")
+}
+
+pub fn dkms_builds_the_module_for_another_kernel_than_the_running_one() {
+    let headers = headers().expect("headers of the kernel");
+    let version = headers.file_name().unwrap().to_str().unwrap().trim_start_matches("linux-headers-");
+    let folder = tempfile::tempdir().unwrap();
+    let [sources, tree, modules] = ["sources", "tree", "modules"].map(|name| folder.path().join(name));
+    // As the guide says it, in other folders than those of the system.
+    let copy = sources.join("lanemark-1");
+    for folder in [&copy, &tree, &modules] {
+        fs::create_dir_all(folder).unwrap();
+    }
+    for file in fs::read_dir(root().join("kmod")).unwrap().map(|entry| entry.unwrap().path()) {
+        fs::copy(&file, copy.join(file.file_name().unwrap())).unwrap();
+    }
+    let mut dkms = Command::new("dkms");
+    dkms.args(["build", "lanemark/1", "-k", version, "-a", "x86_64"]).arg("--kernelsourcedir").arg(&headers);
+    for (option, folder) in [("--sourcetree", &sources), ("--dkmstree", &tree), ("--installtree", &modules)] {
+        dkms.arg(option).arg(folder);
+    }
+    // Without a program that signs, it makes no key.
+    let said = dkms.env("sign_file", "/nowhere").output().unwrap();
+    assert!(said.status.success(), "{said:?}");
+    let module = tree.join("lanemark/1").join(version).join("x86_64/module/lanemark.ko");
+    let module = fs::read(&module).unwrap_or_else(|error| panic!("{}: {error}: {said:?}", module.display()));
+    let is_for = format!("vermagic={version} ");
+    assert!(module.windows(is_for.len()).any(|window| window == is_for.as_bytes()), "it is for another kernel");
+    assert_eq!(fs::read_dir(modules).unwrap().count(), 0, "nothing is installed");
 }
 
 pub fn every_member_of_the_interface_is_described_as_kernel_doc_wants_it() {

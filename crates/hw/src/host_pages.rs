@@ -13,9 +13,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::ptr::{self, NonNull};
 
-/// Bytes of a page, and of a huge page.
-const PAGE: u64 = 4096;
-/// See [`PAGE`].
+/// Bytes of a huge page.
 pub(crate) const HUGE: u64 = 2 << 20;
 
 /// Memory of this process for DMA, in whole pages.
@@ -32,15 +30,16 @@ unsafe impl Send for HostPages {}
 impl HostPages {
     /// Allocates `len` bytes, in pages of 2 MiB if the system has reserved enough of them (`vm.nr_hugepages`).
     pub(crate) fn new(len: u64) -> Result<HostPages, Errno> {
-        HostPages::of(len, HostPageSize::Mib2).or_else(|_| HostPages::of(len, HostPageSize::Kib4))
+        Ok(HostPages::of_any(len)?.accessed())
     }
 
-    /// As [`new`](HostPages::new), in pages of `size` alone, if one is given.
+    /// As [`new`](HostPages::new), in pages of `size` alone, if one is given. The system provides each page at the first
+    /// access to it, or when it is pinned.
     ///
     /// # Errors
     /// Too few pages are reserved, with the command that reserves them.
     pub(crate) fn sized(len: u64, size: Option<HostPageSize>) -> io::Result<HostPages> {
-        let Some(size) = size else { return Ok(HostPages::new(len)?) };
+        let Some(size) = size else { return Ok(HostPages::of_any(len)?) };
         HostPages::of(len, size).map_err(|error| {
             let count = len.div_ceil(size.bytes());
             let remedy = if size == HostPageSize::Kib4 { String::new() } else { format!("; {}", remedy(size, count)) };
@@ -48,12 +47,16 @@ impl HostPages {
         })
     }
 
+    fn of_any(len: u64) -> Result<HostPages, Errno> {
+        HostPages::of(len, HostPageSize::Mib2).or_else(|_| HostPages::of(len, HostPageSize::Kib4))
+    }
+
     fn of(len: u64, size: HostPageSize) -> Result<HostPages, Errno> {
         let len = usize::try_from(len.next_multiple_of(size.bytes())).map_err(|_| Errno::NOMEM)?;
         let more = match size {
             HostPageSize::Kib4 => MapFlags::empty(),
-            HostPageSize::Mib2 => MapFlags::HUGETLB | MapFlags::HUGE_2MB | MapFlags::POPULATE,
-            HostPageSize::Gib1 => MapFlags::HUGETLB | MapFlags::HUGE_1GB | MapFlags::POPULATE,
+            HostPageSize::Mib2 => MapFlags::HUGETLB | MapFlags::HUGE_2MB,
+            HostPageSize::Gib1 => MapFlags::HUGETLB | MapFlags::HUGE_1GB,
         };
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: the kernel chooses the address, so no existing mapping is replaced.
@@ -71,11 +74,16 @@ impl HostPages {
                 Ok(()) | Err(Errno::INVAL) => {}
                 Err(error) => return Err(error),
             }
-            for at in (0..pages.len()).step_by(PAGE as usize) {
-                pages.store_word(at, 0);
-            }
         }
         Ok(pages)
+    }
+
+    /// The same after an access to each page, so that the system has provided all of them.
+    fn accessed(self) -> HostPages {
+        for at in (0..self.len()).step_by(self.page_bytes as usize) {
+            self.store_word(at, 0);
+        }
+        self
     }
 
     /// Pages of 2 MiB or 1 GiB whose physical addresses follow each other: `len` bytes, or the longest run that there is.
@@ -94,7 +102,8 @@ impl HostPages {
         let tried = std::iter::successors(Some(most), halved);
         let mut got = tried.map(|count| HostPages::sized(count * size.bytes(), Some(size)));
         let first = got.next().unwrap_or_else(|| Err(Errno::NOMEM.into()));
-        let pages = first.or_else(|error| got.find_map(Result::ok).ok_or(error))?;
+        // A page has a physical address once it is provided.
+        let pages = first.or_else(|error| got.find_map(Result::ok).ok_or(error))?.accessed();
         let at = |nth: u64| HostVirt(pages.address().0 + nth * size.bytes());
         let count = pages.len() / size.bytes();
         let mut by_address = (0..count).map(|nth| Ok((physical(at(nth))?, nth))).collect::<io::Result<Vec<_>>>()?;
@@ -283,6 +292,8 @@ pub(crate) fn changed_beside(pages: &HostPages, plan: &Plan, transfer: &Transfer
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const PAGE: u64 = 4096;
 
     #[test]
     fn a_byte_beside_the_transfers_that_differs_is_found() {
