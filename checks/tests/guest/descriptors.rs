@@ -20,7 +20,7 @@ const DEVICES: &[&str] = &[
 ];
 
 /// Address of the card.
-const XDMA: &str = "0000:01:00.0";
+pub const XDMA: &str = "0000:01:00.0";
 
 /// The cards by the socket of their guest.
 static TWINS: Mutex<BTreeMap<PathBuf, Twin>> = Mutex::new(BTreeMap::new());

@@ -7,6 +7,8 @@
 
 mod bench;
 mod card;
+mod cdma;
+mod cdma_twin;
 mod descriptors;
 mod dma;
 mod doctor;
@@ -70,6 +72,9 @@ fn main() -> ExitCode {
         card::the_last_bytes_of_an_8_gib_bar_are_accessible,
         card::registers_are_loaded_and_not_stored_to_by_default,
         card::a_non_prefetchable_bar_has_no_write_combining_mapping,
+        cdma::an_axi_cdma_answers_questions_about_dma,
+        cdma::error_bits_of_an_axi_cdma_end_a_run_with_their_direction_and_the_keys_to_check,
+        cdma::an_axi_cdma_that_hangs_loses_bytes_or_sends_no_interrupt_is_named,
         descriptors::a_card_that_fetches_descriptors_answers_questions_about_dma,
         descriptors::registers_in_a_page_that_another_bar_shares_are_accessed_by_system_calls,
         descriptors::lists_of_several_pages_end_in_memory_in_a_register_and_by_an_interrupt_of_any_vector,
