@@ -2,10 +2,12 @@
 
 use crate::guest::{Guest, Hardware, usual_kernel};
 use crate::sharing::{Guests, Lent};
+use lanemark_checks::conformance::PROMISES;
 use lanemark_checks::{lanemark, root};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::FileExt as _;
+use std::path::Path;
 
 /// Devices of the guest for DMA:
 ///
@@ -65,7 +67,7 @@ pub fn shared() -> Lent {
 /// A guest for DMA with more on the command line of its kernel.
 pub fn boot(kernel: &str) -> Guest {
     let hardware = Hardware { packages: usual_kernel(), devices: DEVICES, kernel };
-    Guest::boot(&hardware, &[lanemark()], |folder| {
+    Guest::boot(&hardware, &[lanemark(), Path::new(env!("CARGO_BIN_EXE_promises"))], |folder| {
         for file in ["storage", "below", "beside", "medium"] {
             fs::write(folder.join(file), vec![0xa7; 1 << 20]).unwrap();
         }
@@ -95,6 +97,19 @@ pub fn changed_file(guest: &mut Guest, file: &str, changes: &[(&str, &str)]) {
         text.replacen(from, to, 1)
     });
     guest.expect(&format!("cat >mine.toml <<'END'\n{mine}END\n"));
+}
+
+/// Runs the conformance tests on the engine of a card by a device file; all must pass.
+pub fn keeps_every_promise(guest: &mut Guest, function: &str, file: &str) {
+    guest.expect(&format!("lanemark bind {function}"));
+    let said = guest.run(&format!("promises engine-vfio {function} {file}"));
+    guest.expect(&format!("lanemark unbind {function}"));
+    assert_eq!(said.status, 0, "{}{}", said.stdout, said.stderr);
+    assert!(said.stdout.ends_with(&format!("{} passed, 0 failed\n", PROMISES.len())), "{}", said.stdout);
+}
+
+pub fn the_engine_of_a_device_file_keeps_every_promise() {
+    keeps_every_promise(&mut shared(), EDU, "edu");
 }
 
 pub fn the_engine_of_a_device_answers_questions_about_dma() {
