@@ -112,6 +112,22 @@ pub fn the_engine_of_a_device_file_keeps_every_promise() {
     keeps_every_promise(&mut shared(), EDU, "edu");
 }
 
+pub fn an_engine_whose_memory_decoding_is_turned_off_is_an_error_with_that_cause() {
+    let mut guest = shared();
+    let bench =
+        format!("lanemark bench --on {EDU} --bind vfio-pci --device edu --question dma_read_latency --budget 60");
+    guest.expect(&format!("rm -f status; ({bench} >said 2>&1; echo $? >status) >/dev/null 2>&1 &"));
+    let config = format!("/sys/bus/pci/devices/{EDU}/config");
+    // Its transfers have begun.
+    let masters = format!("$(( 0x$(xxd -s 4 -l 1 -p {config}) & 4 ))");
+    guest.expect(&format!("for i in $(seq 300); do [ {masters} -ne 0 ] && exit 0; sleep 0.1; done; cat said; exit 1"));
+    guest.expect(&format!("printf '\\004' | dd of={config} bs=1 seek=4 conv=notrunc"));
+    let said = guest.expect("for i in $(seq 900); do [ -s status ] && break; sleep 0.1; done; cat status said");
+    assert!(said.starts_with("1\n") && said.contains(&format!("{EDU}: memory decoding is off")), "{said}");
+    assert!(said.contains("run again, which turns it on"), "{said}");
+    record(&mut guest, &format!("--on {EDU} --device edu --question dma_read_latency --sizes 64 --budget 0.1"));
+}
+
 pub fn the_engine_of_a_device_answers_questions_about_dma() {
     let mut guest = shared();
     let questions = "dma_read_latency,interrupt_latency,dma_write_bandwidth,dma_read_bandwidth";

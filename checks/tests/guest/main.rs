@@ -87,6 +87,7 @@ fn main() -> ExitCode {
         descriptors::a_dry_run_lists_layout_lists_and_interrupt_and_touches_no_register,
         dma::the_engine_of_a_device_answers_questions_about_dma,
         dma::the_engine_of_a_device_file_keeps_every_promise,
+        dma::an_engine_whose_memory_decoding_is_turned_off_is_an_error_with_that_cause,
         dma::pages_of_4_kib_and_of_2_mib_are_mapped_by_the_iommu,
         dma::a_dry_run_lists_binds_registers_and_pages_and_changes_nothing,
         dma::blocked_dma_is_an_error_with_the_report_of_the_kernel,
@@ -172,6 +173,8 @@ fn main() -> ExitCode {
         vfio::a_second_process_is_refused_until_the_first_is_killed,
         vfio::the_last_bytes_of_an_8_gib_bar_are_accessible_through_vfio,
         vfio::a_card_behind_vfio_without_memory_decoding_is_an_error_and_no_data,
+        vfio::loads_from_a_card_behind_vfio_that_stops_decoding_are_no_figures,
+        vfio::a_range_that_the_mtrrs_make_another_type_is_refused_behind_vfio,
     );
     let module = kernel.and(&Available::unless("LANEMARK_SKIPPED_KMOD"));
     let with_module = trials!(
@@ -232,6 +235,7 @@ fn of_iommufd(kernel: &Available) -> Vec<Trial> {
         guide::commands_with_iommufd_print_the_shown_output,
         dma::the_engine_of_a_device_answers_questions_about_dma,
         dma::the_engine_of_a_device_file_keeps_every_promise,
+        dma::an_engine_whose_memory_decoding_is_turned_off_is_an_error_with_that_cause,
         dma::pages_of_4_kib_and_of_2_mib_are_mapped_by_the_iommu,
         dma::a_dry_run_lists_binds_registers_and_pages_and_changes_nothing,
         dma::blocked_dma_is_an_error_with_the_report_of_the_kernel,
@@ -266,6 +270,8 @@ fn of_iommufd(kernel: &Available) -> Vec<Trial> {
         vfio::a_second_process_is_refused_until_the_first_is_killed,
         vfio::the_last_bytes_of_an_8_gib_bar_are_accessible_through_vfio,
         vfio::a_card_behind_vfio_without_memory_decoding_is_an_error_and_no_data,
+        vfio::loads_from_a_card_behind_vfio_that_stops_decoding_are_no_figures,
+        vfio::a_range_that_the_mtrrs_make_another_type_is_refused_behind_vfio,
     );
     tests.into()
 }
