@@ -111,6 +111,7 @@ fn main() -> ExitCode {
         drive::a_drive_behind_vfio_keeps_every_promise,
         drive_data::data_in_the_controller_memory_buffer_are_the_bytes_of_the_image_and_cross_no_link,
         drive::queue_depths_are_outstanding_transfers,
+        drive_data::pages_of_each_size_that_the_system_has_hold_the_data_of_reads_and_writes,
         drive::blocks_of_4_kib_and_a_small_namespace_limit_the_sizes,
         drive::a_drive_without_a_namespace_says_so_and_maps_memory,
         drive::a_drive_that_cannot_be_identified_maps_memory_and_says_why_it_is_not_read,

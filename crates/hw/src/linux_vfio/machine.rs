@@ -30,8 +30,9 @@ use lanemark_dma::Space;
 use lanemark_machine::{
     CoreWork, DmaFacts, Facts, Lane, Machine, MachineError, MapUnmap, Operation, Plan, Samples, Task, Unsupported, Work,
 };
-use lanemark_units::{HostVirt, Ticks};
+use lanemark_units::{HostVirt, Ticks, format_size};
 use rustix::io::Errno;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -152,6 +153,9 @@ impl VfioMachine {
             facts.summary.push_str("; registers of the engine by system calls, because their pages cannot be mapped");
         }
         facts.dma = engine.as_ref().map(DmaEngine::facts).or_else(|| drive.as_ref()?.facts());
+        if let Some(bytes) = facts.dma.and_then(|dma| dma.page_bytes) {
+            let _ = write!(facts.summary, "; host memory in pages of {}", format_size(bytes));
+        }
         if let Some(dma) = facts.dma.as_mut().filter(|_| !by.is_translated()) {
             // There is no IOTLB.
             dma.page_bytes = None;
