@@ -84,7 +84,7 @@ class Options(_Variants, total=False):
     bar: Names
     #: Addresses on a card with AMD's XDMA driver, `FROM..TO`, whose bytes are overwritten.
     card_memory: str
-    #: A built-in device (`edu`) or a device file, for a card that is bound to vfio-pci.
+    #: A built-in device (`edu`, `xdma`, `axi-cdma`) or a device file, for a card that is bound to vfio-pci.
     device: Union[str, "os.PathLike[str]"]
     #: Memory of another card bound to vfio-pci, `FUNCTION:BAR:FROM..TO`, whose bytes are overwritten.
     peer: str

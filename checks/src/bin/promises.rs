@@ -1,12 +1,13 @@
 //! Runs the conformance tests of the `Machine` trait on one machine: `promises host`, `promises sim NAME`,
-//! `promises card ADDRESS RANGE`, `promises vfio ADDRESS RANGE`, `promises module ADDRESS RANGE`, `promises nvme PATH`,
+//! `promises card ADDRESS RANGE`, `promises vfio ADDRESS RANGE`, `promises engine-vfio ADDRESS DEVICE-FILE`,
+//! `promises module ADDRESS RANGE`, `promises nvme PATH`,
 //! `promises nvme-vfio ADDRESS [NAMESPACE]`, whose start is then overwritten, `promises xdma PATH RANGE`, `promises dut FILE` for a device that a file names.
 //!
 //! The test guest runs it on its emulated devices. `make conform` runs it on a real one; its output is a report for an issue.
 
 use lanemark_checks::conformance::{
-    Drive, DriveBehindVfio, Dut, Host, Simulation, Storage, StorageBehindModule, StorageBehindVfio, Subject, Xdma,
-    held_against,
+    CardEngine, Drive, DriveBehindVfio, Dut, Host, Simulation, Storage, StorageBehindModule, StorageBehindVfio,
+    Subject, Xdma, held_against,
 };
 use lanemark_platform::PRESETS;
 use std::panic;
@@ -32,7 +33,7 @@ fn main() -> ExitCode {
     };
     let Some(subject) = subject else {
         eprintln!(
-            "usage: promises host | sim NAME | card|vfio|module ADDRESS RANGE | nvme PATH | nvme-vfio ADDRESS [NAMESPACE] | xdma PATH RANGE | dut FILE"
+            "usage: promises host | sim NAME | card|vfio|module ADDRESS RANGE | engine-vfio ADDRESS DEVICE-FILE | nvme PATH | nvme-vfio ADDRESS [NAMESPACE] | xdma PATH RANGE | dut FILE"
         );
         return ExitCode::from(2);
     };
@@ -89,6 +90,9 @@ fn subject(words: &[&str]) -> Option<Box<dyn Subject>> {
         ["vfio", address, range] => {
             let (address, range) = (address.parse().ok()?, range.parse().ok()?);
             Some(Box::new(StorageBehindVfio { address, range }))
+        }
+        ["engine-vfio", address, file] => {
+            Some(Box::new(CardEngine { address: address.parse().ok()?, file: (*file).to_owned() }))
         }
         ["module", address, range] => {
             let (address, range) = (address.parse().ok()?, range.parse().ok()?);

@@ -106,9 +106,8 @@ pub(super) fn agreement(subject: &dyn Subject) -> Kept {
 
 /// Runs plans that must be refused; samples and bytes must be unchanged.
 fn untouched(opened: &mut dyn Opened, plans: &[Plan]) -> Kept {
-    let facts = facts_of(opened);
     let mut samples = Samples::wanted(2);
-    if let Some(plan) = ordinary(&facts).ok().filter(|plan| opened.machine().supports(plan).is_ok()) {
+    if let Some(plan) = ordinary(opened.machine()).ok().filter(|plan| opened.machine().supports(plan).is_ok()) {
         opened.machine().run(&plan, &mut samples).map_err(|error| format!("{plan:?} must run, but failed: {error}"))?;
     }
     let before = (samples.clone(), opened.bytes());
@@ -155,15 +154,17 @@ pub(super) fn outside(subject: &dyn Subject) -> Kept {
 }
 
 /// A plan with samples that can be checked.
-fn ordinary(facts: &Facts) -> Result<Plan, String> {
-    let plan = plans::plain_store(facts).or_else(|| plans::plain_load(facts)).or_else(|| plans::dma_write(facts));
+fn ordinary(machine: &dyn Machine) -> Result<Plan, String> {
+    let facts = machine.facts();
+    let dma = || plans::dma_writes(facts).into_iter().find(|plan| machine.supports(plan).is_ok());
+    let plan = plans::plain_store(facts).or_else(|| plans::plain_load(facts)).or_else(dma);
     plan.ok_or_else(|| "the machine has no region, and no DMA".to_owned())
 }
 
 pub(super) fn count(subject: &dyn Subject) -> Kept {
     let mut opened = opened(subject);
     let facts = facts_of(&mut *opened);
-    let plan = ordinary(&facts)?;
+    let plan = ordinary(opened.machine())?;
     for warmup_passes in [0, 3] {
         let plan = Plan { warmup_passes, ..plan.clone() };
         for wanted in [1, 2, 7] {
@@ -237,7 +238,7 @@ fn works(machine: &mut dyn Machine, plan: &Plan) -> Kept {
 
 pub(super) fn timeout(subject: &dyn Subject) -> Kept {
     let mut opened = opened(subject);
-    let plan = ordinary(&facts_of(&mut *opened))?;
+    let plan = ordinary(opened.machine())?;
     let timeout = Ticks::whole_ns(5_000_000);
     for endless in
         [Plan { passes: u64::MAX, timeout, ..plan.clone() }, Plan { warmup_passes: u64::MAX, timeout, ..plan.clone() }]
@@ -262,7 +263,7 @@ pub(super) fn timeout(subject: &dyn Subject) -> Kept {
 pub(super) fn interruption(subject: &dyn Subject) -> Kept {
     let flag = Arc::new(AtomicBool::new(true));
     let mut opened = subject.open(Arc::clone(&flag));
-    let plan = ordinary(&facts_of(&mut *opened))?;
+    let plan = ordinary(opened.machine())?;
     // Long enough to be ended by the flag only, and short enough to end on a machine that ignores the flag.
     let long = Plan { passes: u64::MAX, timeout: Ticks::whole_ns(10_000_000_000), ..plan.clone() };
     for when in ["before it began", "while it ran"] {
@@ -283,7 +284,7 @@ pub(super) fn independence(subject: &dyn Subject) -> Kept {
     let mut first = opened(subject);
     let facts = facts_of(&mut *first);
     let runs = supported(first.machine())?;
-    let plan = ordinary(&facts)?;
+    let plan = ordinary(first.machine())?;
     let alone = run(first.machine(), &plan, 3)?;
     drop(first);
     let mut second = opened(subject);

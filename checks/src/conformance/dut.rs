@@ -1,6 +1,6 @@
 //! Files that name a real device under test: `duts/*.toml`.
 
-use super::{Drive, DriveBehindVfio, Host, Storage, StorageBehindModule, StorageBehindVfio, Subject, Xdma};
+use super::{CardEngine, Drive, DriveBehindVfio, Host, Storage, StorageBehindModule, StorageBehindVfio, Subject, Xdma};
 use std::fs;
 use std::path::Path;
 
@@ -9,9 +9,10 @@ use std::path::Path;
 /// | key | value |
 /// | --- | --- |
 /// | `name` | the device, in words, for the report |
-/// | `way` | `host`, `sysfs`, `vfio`, `module`, `nvme`, `nvme-vfio` or `xdma` |
+/// | `way` | `host`, `sysfs`, `vfio`, `engine-vfio`, `module`, `nvme`, `nvme-vfio` or `xdma` |
 /// | `device` | PCI address; for `nvme` and `xdma` a path, as `/dev/ng0n1` and `/dev/xdma0` |
 /// | `range` | range of a BAR whose bytes are overwritten, at least 16 KiB; for `xdma`, of addresses on the card; for `nvme-vfio`, if any, the part of a namespace, as `1:4MiB` |
+/// | `file` | for `engine-vfio`, the device file: the name of a built-in one, or a path; the memory that it names is overwritten |
 pub struct Dut {
     /// The device, in words.
     pub name: String,
@@ -22,7 +23,7 @@ pub struct Dut {
 }
 
 /// Keys of a file.
-const KEYS: [&str; 4] = ["name", "way", "device", "range"];
+const KEYS: [&str; 5] = ["name", "way", "device", "range", "file"];
 
 impl Dut {
     /// Reads a file, and accesses no device.
@@ -56,6 +57,7 @@ impl Dut {
             "host" => Box::new(Host),
             "sysfs" => Box::new(Storage { address: address()?, range: range()? }),
             "vfio" => Box::new(StorageBehindVfio { address: address()?, range: range()? }),
+            "engine-vfio" => Box::new(CardEngine { address: address()?, file: get("file")?.to_owned() }),
             "module" => Box::new(StorageBehindModule { address: address()?, range: range()? }),
             "nvme" => Box::new(Drive { path: device()?.into() }),
             "nvme-vfio" => {
@@ -68,7 +70,9 @@ impl Dut {
                 Box::new(Xdma { path: device()?.into(), memory })
             }
             other => {
-                return Err(format!("way: '{other}' is none of host, sysfs, vfio, module, nvme, nvme-vfio, xdma"));
+                return Err(format!(
+                    "way: '{other}' is none of host, sysfs, vfio, engine-vfio, module, nvme, nvme-vfio, xdma"
+                ));
             }
         };
         Ok(Dut { name: get("name")?.to_owned(), way: way.to_owned(), subject })
@@ -100,6 +104,7 @@ mod tests {
         );
         assert!(said("name = \"a\"\nway = \"xdma\"\ndevice = \"/dev/xdma0\"\nrange = \"2:0..4\"").contains("range: "));
         assert!(said("name = \"a\"\nway = \"nvme-vfio\"\ndevice = \"01:00.0\"\nrange = \"0\"").contains("range: "));
+        assert!(said("name = \"a\"\nway = \"engine-vfio\"\ndevice = \"01:00.0\"").contains("file: missing"));
         assert!(said("way").len() > 3);
     }
 

@@ -20,7 +20,8 @@ mod subjects;
 pub use dut::Dut;
 pub use promise::{PROMISES, Promise, Verdict, held_against};
 pub use subjects::{
-    Drive, DriveBehindVfio, Formulas, Host, Simulation, Storage, StorageBehindModule, StorageBehindVfio, Xdma,
+    CardEngine, Drive, DriveBehindVfio, Formulas, Host, Simulation, Storage, StorageBehindModule, StorageBehindVfio,
+    Xdma,
 };
 
 use lanemark_machine::Machine;

@@ -25,11 +25,12 @@ pub fn stream(verb: Verb, access: Access, span: Span) -> Plan {
     Plan::new(Step::Stream(Stream::over(verb, access, span)), 2)
 }
 
-/// A DMA write of 4 KiB to host memory, which every device with DMA makes.
-pub fn dma_write(facts: &Facts) -> Option<Plan> {
-    facts.dma?;
+/// DMA writes to host memory, of which every device with DMA makes one: 4 KiB, or if its memory is smaller, 512 B, one at a time,
+/// because such an engine may also be slow.
+pub fn dma_writes(facts: &Facts) -> Vec<Plan> {
     let window = Window { len: 64 << 10, ..WRITE.window };
-    Some(Plan::new(Transfer { bytes: 4096, count: 4, window, ..WRITE }, 2))
+    let of = |(bytes, count)| Plan::new(Transfer { bytes, count, window, ..WRITE }, 2);
+    facts.dma.iter().flat_map(|_| [(4096, 4), (512, 1)].map(of)).collect()
 }
 
 /// DMA in both directions, of several sizes, places and numbers of outstanding transfers; none without DMA.

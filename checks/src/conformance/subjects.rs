@@ -10,6 +10,7 @@ use lanemark_hw::{Destructive, DriveOptions, HostMemory};
 use lanemark_machine::{Facts, Machine, MachineError, Plan, Samples, Unsupported};
 use lanemark_model::FormulaMachine;
 use lanemark_platform::{Platform, preset};
+use lanemark_runner::device_file;
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::MemoryType;
 use std::path::PathBuf;
@@ -61,6 +62,14 @@ pub struct DriveBehindVfio {
     pub address: Address,
     /// The part of its namespace that may be overwritten.
     pub destructive: Option<Destructive>,
+}
+
+/// The DMA engine of a device that is bound to `vfio-pci`, as a device file describes it.
+pub struct CardEngine {
+    /// Address of the device.
+    pub address: Address,
+    /// The device file: the name of a built-in one, or a path.
+    pub file: String,
 }
 
 /// A card with AMD's XDMA core, through its driver.
@@ -196,16 +205,35 @@ impl Subject for DriveBehindVfio {
         let options = VfioOptions { drive, is_emulated: is_emulated(), ..VfioOptions::default() };
         let machine = VfioMachine::open(&System::this(), self.address, &options);
         let drive = machine.unwrap_or_else(|error| panic!("{error}")).interrupted_by(interrupted);
-        // Its memory is for mappings, and neither loaded nor stored by plans.
-        let facts = Facts { regions: Vec::new(), ..drive.facts().clone() };
-        Box::new(DmaAlone { drive, facts })
+        Box::new(DmaAlone::of(drive))
     }
 }
 
-/// A drive behind VFIO, with its DMA alone.
+impl Subject for CardEngine {
+    fn name(&self) -> String {
+        format!("engine of {} by the device file {}", self.address, self.file)
+    }
+
+    fn open(&self, interrupted: Arc<AtomicBool>) -> Box<dyn Opened> {
+        let file = device_file(&self.file).unwrap_or_else(|error| panic!("{error}"));
+        let options = VfioOptions { file: Some(&file), is_emulated: is_emulated(), ..VfioOptions::default() };
+        let machine = VfioMachine::open(&System::this(), self.address, &options);
+        Box::new(DmaAlone::of(machine.unwrap_or_else(|error| panic!("{error}")).interrupted_by(interrupted)))
+    }
+}
+
+/// A device behind VFIO, with its DMA alone.
 struct DmaAlone {
-    drive: VfioMachine,
+    device: VfioMachine,
     facts: Facts,
+}
+
+impl DmaAlone {
+    fn of(device: VfioMachine) -> DmaAlone {
+        // Its memory is for mappings, and neither loaded nor stored by plans.
+        let facts = Facts { regions: Vec::new(), ..device.facts().clone() };
+        DmaAlone { device, facts }
+    }
 }
 
 impl Machine for DmaAlone {
@@ -214,11 +242,11 @@ impl Machine for DmaAlone {
     }
 
     fn supports(&self, plan: &Plan) -> Result<(), Unsupported> {
-        self.drive.supports(plan)
+        self.device.supports(plan)
     }
 
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
-        self.drive.run(plan, samples)
+        self.device.run(plan, samples)
     }
 }
 

@@ -13,6 +13,16 @@ const CASES: &[(&str, i32, &str)] = &[
     ("small-messages-above-theory", 1, "likely cause: issue time used as delivery time"),
     ("wrong-size-counted", 1, "likely cause: wrong size: rate and time give 4194304 B per iteration instead of 4096 B"),
     ("bytes-unequal", 1, "4095 of 4096 bytes arrived; the figure is invalid"),
+    (
+        "short-transfers",
+        1,
+        "1000 of 4096 bytes arrived; the figure is invalid; likely cause: short transfers, which count",
+    ),
+    (
+        "failed-transfers",
+        1,
+        "0 of 4096 bytes arrived; the figure is invalid; likely cause: transfers that failed and count",
+    ),
     ("above-a-stand-in", 0, "1 answer lies up to 1.67 % above the ceiling; it is a measured stand-in"),
 ];
 

@@ -7,7 +7,7 @@ use crate::xdma_twin::{Fault, Seen, Twin};
 use lanemark_checks::lanemark;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// The card of [`xdma_twin`](crate::xdma_twin), in a slot of its own.
@@ -20,7 +20,7 @@ const DEVICES: &[&str] = &[
 ];
 
 /// Address of the card.
-const XDMA: &str = "0000:01:00.0";
+pub const XDMA: &str = "0000:01:00.0";
 
 /// The cards by the socket of their guest.
 static TWINS: Mutex<BTreeMap<PathBuf, Twin>> = Mutex::new(BTreeMap::new());
@@ -29,7 +29,7 @@ static TWINS: Mutex<BTreeMap<PathBuf, Twin>> = Mutex::new(BTreeMap::new());
 pub fn shared() -> (Lent, Twin) {
     static GUESTS: Guests = Guests::new(|| {
         let hardware = Hardware { packages: KERNEL, devices: DEVICES, kernel: "" };
-        Guest::boot(&hardware, &[lanemark()], |folder| {
+        Guest::boot(&hardware, &[lanemark(), Path::new(env!("CARGO_BIN_EXE_promises"))], |folder| {
             let socket = folder.join("xdma");
             let twin = Twin::serve(&socket);
             TWINS.lock().unwrap_or_else(PoisonError::into_inner).insert(socket, twin);
@@ -99,6 +99,12 @@ pub fn a_card_that_fetches_descriptors_answers_questions_about_dma() {
     let Seen { descriptors, longest, interrupts, started, violations, .. } = twin.seen();
     assert_eq!((longest, started, violations), (1, [true, false, true, false], vec![]));
     assert!(descriptors > 100 && interrupts[0] > 0 && interrupts[1..] == [0; 3], "{interrupts:?}");
+}
+
+pub fn an_engine_with_descriptors_keeps_every_promise() {
+    let (mut guest, twin) = shared();
+    dma::keeps_every_promise(&mut guest, XDMA, "xdma");
+    assert_eq!(twin.seen().violations, [""; 0]);
 }
 
 /// The second engine of the card.

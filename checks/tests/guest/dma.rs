@@ -2,10 +2,12 @@
 
 use crate::guest::{Guest, Hardware, usual_kernel};
 use crate::sharing::{Guests, Lent};
+use lanemark_checks::conformance::PROMISES;
 use lanemark_checks::{lanemark, root};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::FileExt as _;
+use std::path::Path;
 
 /// Devices of the guest for DMA:
 ///
@@ -65,7 +67,7 @@ pub fn shared() -> Lent {
 /// A guest for DMA with more on the command line of its kernel.
 pub fn boot(kernel: &str) -> Guest {
     let hardware = Hardware { packages: usual_kernel(), devices: DEVICES, kernel };
-    Guest::boot(&hardware, &[lanemark()], |folder| {
+    Guest::boot(&hardware, &[lanemark(), Path::new(env!("CARGO_BIN_EXE_promises"))], |folder| {
         for file in ["storage", "below", "beside", "medium"] {
             fs::write(folder.join(file), vec![0xa7; 1 << 20]).unwrap();
         }
@@ -95,6 +97,35 @@ pub fn changed_file(guest: &mut Guest, file: &str, changes: &[(&str, &str)]) {
         text.replacen(from, to, 1)
     });
     guest.expect(&format!("cat >mine.toml <<'END'\n{mine}END\n"));
+}
+
+/// Runs the conformance tests on the engine of a card by a device file; all must pass.
+pub fn keeps_every_promise(guest: &mut Guest, function: &str, file: &str) {
+    guest.expect(&format!("lanemark bind {function}"));
+    let said = guest.run(&format!("promises engine-vfio {function} {file}"));
+    guest.expect(&format!("lanemark unbind {function}"));
+    assert_eq!(said.status, 0, "{}{}", said.stdout, said.stderr);
+    assert!(said.stdout.ends_with(&format!("{} passed, 0 failed\n", PROMISES.len())), "{}", said.stdout);
+}
+
+pub fn the_engine_of_a_device_file_keeps_every_promise() {
+    keeps_every_promise(&mut shared(), EDU, "edu");
+}
+
+pub fn an_engine_whose_memory_decoding_is_turned_off_is_an_error_with_that_cause() {
+    let mut guest = shared();
+    let bench =
+        format!("lanemark bench --on {EDU} --bind vfio-pci --device edu --question dma_read_latency --budget 60");
+    guest.expect(&format!("rm -f status; ({bench} >said 2>&1; echo $? >status) >/dev/null 2>&1 &"));
+    let config = format!("/sys/bus/pci/devices/{EDU}/config");
+    // Its transfers have begun.
+    let masters = format!("$(( 0x$(xxd -s 4 -l 1 -p {config}) & 4 ))");
+    guest.expect(&format!("for i in $(seq 300); do [ {masters} -ne 0 ] && exit 0; sleep 0.1; done; cat said; exit 1"));
+    guest.expect(&format!("printf '\\004' | dd of={config} bs=1 seek=4 conv=notrunc"));
+    let said = guest.expect("for i in $(seq 900); do [ -s status ] && break; sleep 0.1; done; cat status said");
+    assert!(said.starts_with("1\n") && said.contains(&format!("{EDU}: memory decoding is off")), "{said}");
+    assert!(said.contains("run again, which turns it on"), "{said}");
+    record(&mut guest, &format!("--on {EDU} --device edu --question dma_read_latency --sizes 64 --budget 0.1"));
 }
 
 pub fn the_engine_of_a_device_answers_questions_about_dma() {

@@ -44,6 +44,33 @@ pub fn channels_are_queue_pairs_of_a_drive_and_their_bytes_are_those_of_the_imag
     assert!(fs::read(guest.file("image")).unwrap() == image(IMAGE), "the drive was written to");
 }
 
+pub fn pages_of_each_size_that_the_system_has_hold_the_data_of_reads_and_writes() {
+    let mut guest = shared();
+    fs::write(guest.file("lost"), image(IMAGE)).unwrap();
+    guest.expect("echo 40 >/proc/sys/vm/nr_hugepages");
+    for pages in ["4KiB", "2MiB"] {
+        for (questions, more) in [
+            ("doorbell_to_completion", ""),
+            ("dma_write_bandwidth", "--outstanding 1"),
+            ("dma_write_bandwidth,dma_read_bandwidth", "--outstanding 8 --destructive 1:1MiB --window 1MiB"),
+        ] {
+            let asked = format!("--question {questions} --sizes 512,64KiB --host-pages {pages} {more} --budget 0.5");
+            let found = record(&mut guest, &format!("--on {LOST} {asked}"));
+            let summary = found["targets"][0]["summary"].to_string();
+            assert!(summary.contains(&format!("host memory in pages of {pages}")), "{summary}");
+            let answers = found["answers"].as_array().unwrap();
+            let of = |question: &str| answers.iter().filter(|answer| answer["question"] == question).count();
+            assert!(questions.split(',').all(|question| of(question) >= 2), "{asked}: {}", found["skipped"]);
+            for answer in answers {
+                let bytes = &answer["bytes"];
+                assert!(bytes["claimed_bytes"].as_u64().is_some_and(|bytes| bytes >= 512), "{asked}: {answer}");
+                assert_eq!(bytes["claimed_bytes"], bytes["confirmed_bytes"], "{asked}: {answer}");
+            }
+        }
+    }
+    guest.expect("echo 0 >/proc/sys/vm/nr_hugepages");
+}
+
 pub fn reads_and_writes_of_a_drive_alternate_and_both_directions_are_compared() {
     let mut guest = shared();
     fs::write(guest.file("lost"), image(IMAGE)).unwrap();

@@ -7,6 +7,8 @@
 
 mod bench;
 mod card;
+mod cdma;
+mod cdma_twin;
 mod descriptors;
 mod dma;
 mod doctor;
@@ -70,7 +72,11 @@ fn main() -> ExitCode {
         card::the_last_bytes_of_an_8_gib_bar_are_accessible,
         card::registers_are_loaded_and_not_stored_to_by_default,
         card::a_non_prefetchable_bar_has_no_write_combining_mapping,
+        cdma::an_axi_cdma_answers_questions_about_dma,
+        cdma::error_bits_of_an_axi_cdma_end_a_run_with_their_direction_and_the_keys_to_check,
+        cdma::an_axi_cdma_that_hangs_loses_bytes_or_sends_no_interrupt_is_named,
         descriptors::a_card_that_fetches_descriptors_answers_questions_about_dma,
+        descriptors::an_engine_with_descriptors_keeps_every_promise,
         descriptors::registers_in_a_page_that_another_bar_shares_are_accessed_by_system_calls,
         descriptors::lists_of_several_pages_end_in_memory_in_a_register_and_by_an_interrupt_of_any_vector,
         descriptors::both_directions_move_data_at_once_and_all_of_their_bytes_are_compared,
@@ -80,6 +86,8 @@ fn main() -> ExitCode {
         descriptors::another_engine_at_these_registers_is_refused_before_a_store,
         descriptors::a_dry_run_lists_layout_lists_and_interrupt_and_touches_no_register,
         dma::the_engine_of_a_device_answers_questions_about_dma,
+        dma::the_engine_of_a_device_file_keeps_every_promise,
+        dma::an_engine_whose_memory_decoding_is_turned_off_is_an_error_with_that_cause,
         dma::pages_of_4_kib_and_of_2_mib_are_mapped_by_the_iommu,
         dma::a_dry_run_lists_binds_registers_and_pages_and_changes_nothing,
         dma::blocked_dma_is_an_error_with_the_report_of_the_kernel,
@@ -105,6 +113,7 @@ fn main() -> ExitCode {
         drive::a_drive_behind_vfio_keeps_every_promise,
         drive_data::data_in_the_controller_memory_buffer_are_the_bytes_of_the_image_and_cross_no_link,
         drive::queue_depths_are_outstanding_transfers,
+        drive_data::pages_of_each_size_that_the_system_has_hold_the_data_of_reads_and_writes,
         drive::blocks_of_4_kib_and_a_small_namespace_limit_the_sizes,
         drive::a_drive_without_a_namespace_says_so_and_maps_memory,
         drive::a_drive_that_cannot_be_identified_maps_memory_and_says_why_it_is_not_read,
@@ -168,6 +177,8 @@ fn main() -> ExitCode {
         vfio::the_last_bytes_of_an_8_gib_bar_are_accessible_through_vfio,
         vfio::mappings_beyond_the_limit_of_the_kernel_are_refused_with_its_name,
         vfio::a_card_behind_vfio_without_memory_decoding_is_an_error_and_no_data,
+        vfio::loads_from_a_card_behind_vfio_that_stops_decoding_are_no_figures,
+        vfio::a_range_that_the_mtrrs_make_another_type_is_refused_behind_vfio,
     );
     let module = kernel.and(&Available::unless("LANEMARK_SKIPPED_KMOD"));
     let with_module = trials!(
@@ -231,6 +242,8 @@ fn of_iommufd(kernel: &Available) -> Vec<Trial> {
         iommufd::without_interrupt_remapping_the_setting_of_iommufd_is_named,
         guide::commands_with_iommufd_print_the_shown_output,
         dma::the_engine_of_a_device_answers_questions_about_dma,
+        dma::the_engine_of_a_device_file_keeps_every_promise,
+        dma::an_engine_whose_memory_decoding_is_turned_off_is_an_error_with_that_cause,
         dma::pages_of_4_kib_and_of_2_mib_are_mapped_by_the_iommu,
         dma::a_dry_run_lists_binds_registers_and_pages_and_changes_nothing,
         dma::blocked_dma_is_an_error_with_the_report_of_the_kernel,
@@ -265,6 +278,8 @@ fn of_iommufd(kernel: &Available) -> Vec<Trial> {
         vfio::a_second_process_is_refused_until_the_first_is_killed,
         vfio::the_last_bytes_of_an_8_gib_bar_are_accessible_through_vfio,
         vfio::a_card_behind_vfio_without_memory_decoding_is_an_error_and_no_data,
+        vfio::loads_from_a_card_behind_vfio_that_stops_decoding_are_no_figures,
+        vfio::a_range_that_the_mtrrs_make_another_type_is_refused_behind_vfio,
     );
     tests.into()
 }

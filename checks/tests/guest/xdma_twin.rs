@@ -6,11 +6,12 @@
 //! mastering or an interrupt that was not acknowledged has its effect here, or is noted. Requests to the host go to the guest's
 //! memory, at the addresses that its IOMMU has mapped.
 //!
-//! Beside XDMA it has an engine that is started by registers, one transfer at a time, with the same memory: BAR3. BAR2 is as
-//! short, so that the kernel can put both into one page.
+//! Beside XDMA it has an engine that is started by registers, one transfer at a time, with the same memory: BAR3. BAR2 has the
+//! registers of an [AXI CDMA](crate::cdma_twin), and is as short, so that the kernel can put both into one page.
 //!
 //! Source: AMD, PG195, "Register Space", "Descriptor Format" and "Poll Mode".
 
+use crate::cdma_twin::Cdma;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -163,9 +164,10 @@ const WRITE_BACK: u32 = 1 << 26;
 const STOP: u32 = 1;
 const COMPLETE: u32 = 1 << 1;
 
-struct Card {
+pub struct Card {
     config: Vec<u8>,
-    memory: Vec<u8>,
+    pub memory: Vec<u8>,
+    pub cdma: Cdma,
     /// Words of the second engine's registers: source, destination, count and command, 8 B each.
     second: [u32; 8],
     /// Channels of host to card, then of card to host.
@@ -179,8 +181,8 @@ struct Card {
     /// Mapped host memory by address: length, offset in the file, number of the file.
     mapped: BTreeMap<u64, (u64, u64, u64)>,
     files: BTreeMap<u64, File>,
-    fault: Option<Fault>,
-    seen: Seen,
+    pub fault: Option<Fault>,
+    pub seen: Seen,
 }
 
 impl Card {
@@ -205,6 +207,7 @@ impl Card {
         Card {
             config,
             memory: vec![0; MEMORY_BYTES as usize],
+            cdma: Cdma::default(),
             second: [0; 8],
             channels: [Channel::default(); 2 * CHANNELS],
             enabled: 0,
@@ -219,7 +222,7 @@ impl Card {
         }
     }
 
-    fn violation(&mut self, what: impl Into<String>) {
+    pub fn violation(&mut self, what: impl Into<String>) {
         self.seen.violations.push(what.into());
     }
 
@@ -239,7 +242,11 @@ impl Card {
         Some(places)
     }
 
-    fn read_host(&self, address: u64, len: usize) -> Option<Vec<u8>> {
+    pub fn is_bus_master(&self) -> bool {
+        self.config[4] & 4 != 0
+    }
+
+    pub fn read_host(&self, address: u64, len: usize) -> Option<Vec<u8>> {
         let mut bytes = vec![0; len];
         let mut done = 0;
         for (file, offset, now) in self.places(address, len)? {
@@ -250,7 +257,7 @@ impl Card {
     }
 
     /// A posted write: one to an address that is not mapped has no effect, and no error.
-    fn write_host(&self, address: u64, bytes: &[u8]) {
+    pub fn write_host(&self, address: u64, bytes: &[u8]) {
         let mut done = 0;
         for (file, offset, now) in self.places(address, bytes.len()).unwrap_or_default() {
             if let Some(file) = self.files.get(&file) {
@@ -268,18 +275,21 @@ impl Card {
         let rises = channel.status & channel.mask != 0 && self.enabled & request != 0 && self.requested & request == 0;
         if rises {
             self.requested |= request;
-            let vector = (self.vectors >> (nth * 8) & 0x1f) as usize;
-            if self.fault == Some(Fault::SendsNoInterrupt) {
-                return;
+            self.interrupt((self.vectors >> (nth * 8) & 0x1f) as usize);
+        }
+    }
+
+    pub fn interrupt(&mut self, vector: usize) {
+        if self.fault == Some(Fault::SendsNoInterrupt) {
+            return;
+        }
+        match self.events.get(vector).and_then(Option::as_ref) {
+            Some(mut event) => {
+                event.write_all(&1_u64.to_ne_bytes()).unwrap();
+                self.seen.interrupts[vector] += 1;
+                self.seen.by_msix += u64::from(self.is_msix);
             }
-            match self.events.get(vector).and_then(Option::as_ref) {
-                Some(mut event) => {
-                    event.write_all(&1_u64.to_ne_bytes()).unwrap();
-                    self.seen.interrupts[vector] += 1;
-                    self.seen.by_msix += u64::from(self.is_msix);
-                }
-                None => self.violation(format!("an interrupt by vector {vector}, which is not enabled")),
-            }
+            None => self.violation(format!("an interrupt by vector {vector}, which is not enabled")),
         }
     }
 
@@ -353,7 +363,7 @@ impl Card {
 
     /// Runs the list of a channel that was started.
     fn run(&mut self, nth: usize) {
-        if self.config[4] & 4 == 0 {
+        if !self.is_bus_master() {
             return self.violation("a channel is started without bus mastering");
         }
         if self.fault == Some(Fault::Hangs) {
@@ -383,7 +393,7 @@ impl Card {
         let long = |nth: usize| u64::from(self.second[nth]) | u64::from(self.second[nth + 1]) << 32;
         let (source, destination, len) = (long(0), long(2), self.second[4]);
         let nth = if value & 2 == 0 { 0 } else { CHANNELS };
-        if self.config[4] & 4 == 0 || self.transfer(nth, len, source, destination) != 0 {
+        if !self.is_bus_master() || self.transfer(nth, len, source, destination) != 0 {
             self.violation(format!("the second engine moves no {len} B from {source:#x} to {destination:#x}"));
         }
         self.second[6] = 0;
@@ -488,6 +498,9 @@ impl ServerBackend for Backend {
                 let found = card.load(offset);
                 data.copy_from_slice(&found.to_le_bytes());
             }
+            VFIO_PCI_BAR2_REGION_INDEX if data.len() == 4 => {
+                data.copy_from_slice(&card.load_cdma(offset).to_le_bytes());
+            }
             VFIO_PCI_BAR3_REGION_INDEX => {
                 card.seen.second_widths.insert(data.len());
                 let registers: Vec<u8> = card.second.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -524,6 +537,12 @@ impl ServerBackend for Backend {
                     });
                 }
             }
+            (VFIO_PCI_BAR2_REGION_INDEX, Ok(word)) => {
+                if card.store_cdma(offset, u32::from_le_bytes(word)) {
+                    let card = Arc::clone(&self.0);
+                    std::thread::spawn(move || locked(&card).run_cdma());
+                }
+            }
             (VFIO_PCI_BAR3_REGION_INDEX, _) => {
                 card.seen.second_widths.insert(data.len());
                 for (word, at) in data.as_chunks().0.iter().zip((offset..).step_by(4)) {
@@ -555,7 +574,7 @@ impl ServerBackend for Backend {
 
     fn reset(&mut self) -> io::Result<()> {
         let mut card = locked(&self.0);
-        card.channels = [Channel::default(); 2 * CHANNELS];
+        (card.channels, card.cdma) = ([Channel::default(); 2 * CHANNELS], Cdma::default());
         (card.enabled, card.requested, card.vectors) = (0, 0, 0);
         Ok(())
     }

@@ -3,16 +3,8 @@
 use crate::situation::{SITUATIONS, Situation};
 use crate::target::Target;
 use fastrand::Rng;
+use lanemark_devices::Direction;
 use lanemark_wire::Rcb;
-
-/// Direction of a transfer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Direction {
-    /// Host memory to the device.
-    ToDevice,
-    /// The device to host memory.
-    ToHost,
-}
 
 /// A transfer and the situations around it.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,10 +1,10 @@
 //! A case as a file: a failing run that is kept as a test.
 
-use crate::case::{Case, Direction, Step};
+use crate::case::{Case, Step};
 use crate::rule::{RULES, Rule};
 use crate::situation::{SITUATIONS, Situation};
 use crate::target::{TIMEOUT_CLOCKS, Target};
-use lanemark_devices::FileProblem;
+use lanemark_devices::{Direction, FileProblem};
 use lanemark_units::did_you_mean;
 use lanemark_wire::Rcb;
 use std::fmt::Write;

@@ -41,9 +41,10 @@ mod trial;
 mod twist;
 
 pub use campaign::{Failure, Request, Summary, campaign};
-pub use case::{Case, Direction, Step};
+pub use case::{Case, Step};
 pub use case_file::CaseFile;
 pub use finding::Finding;
+pub use lanemark_devices::Direction;
 pub use partner::{Partner, PartnerSettings};
 pub use rule::{RULES, Rule, RuleRow};
 pub use situation::{Coverage, SITUATIONS, Situation, SituationRow};

@@ -1,13 +1,14 @@
 //! A run of a case on a device.
 
 use crate::bench::{Bench, Checked, Permitted};
-use crate::case::{Case, Direction, Step};
+use crate::case::{Case, Step};
 use crate::completer::Limits;
 use crate::finding::Finding;
 use crate::rule::Rule;
 use crate::situation::{Coverage, Situation};
 use crate::target::Target;
 use fastrand::Rng;
+use lanemark_devices::Direction;
 use lanemark_dut::Dut;
 use lanemark_record::Passed;
 
@@ -303,21 +304,12 @@ impl Trial<'_> {
     /// Writes the registers that start a transfer.
     fn command(&mut self, step: &Step, address: u64) {
         let engine = self.target.engine;
-        let own = engine.limits.memory_start + step.device;
-        let (source, destination, command) = match step.direction {
-            Direction::ToDevice => (address, own, engine.to_device),
-            Direction::ToHost => (own, address, engine.to_host),
-        };
-        let interrupt = engine.with_interrupt.filter(|_| step.has_interrupt).unwrap_or(0);
-        let mut stores = vec![
-            (Some(engine.source), source),
-            (engine.source_high, source >> 32),
-            (Some(engine.destination), destination),
-            (engine.destination_high, destination >> 32),
-            (Some(engine.count), step.bytes),
-        ];
-        self.bench.random.shuffle(&mut stores);
-        stores.push((Some(engine.command), command | interrupt));
+        let places = (address, engine.limits.memory_start + step.device);
+        let mut stores = engine.stores(step.direction, places, step.bytes, step.has_interrupt);
+        // Only the last one has its place.
+        if let Some((_, others)) = stores.split_last_mut() {
+            self.bench.random.shuffle(others);
+        }
         for (register, value) in stores {
             if let Some(register) = register {
                 let bytes = value.to_le_bytes();

@@ -16,6 +16,7 @@ pub struct BuiltIn {
 /// The built-in device files.
 pub const DEVICES: &[BuiltIn] = &[
     BuiltIn { name: "edu", file: "devices/edu.toml", text: include_str!("../../../devices/edu.toml") },
+    BuiltIn { name: "axi-cdma", file: "devices/axi-cdma.toml", text: include_str!("../../../devices/axi-cdma.toml") },
     BuiltIn { name: "xdma", file: "devices/xdma.toml", text: include_str!("../../../devices/xdma.toml") },
 ];
 

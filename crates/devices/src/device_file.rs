@@ -1,6 +1,7 @@
 //! The types of a device file, and the rules of several keys.
 
 use crate::descriptors::{self, DescriptorEngine, DmaLimits};
+use crate::engine::{self, Engine};
 use crate::error::DeviceFileError;
 use crate::read::{Reader, Values};
 use lanemark_units::format_size;
@@ -52,43 +53,6 @@ pub struct BarOf {
     pub number: u8,
     /// Smallest length in bytes.
     pub len_bytes: u64,
-}
-
-/// A DMA engine that is started by registers, one transfer at a time. Registers are offsets in its BAR.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Engine {
-    /// BAR of the registers.
-    pub bar: u8,
-    /// Width of the registers: 4 or 8.
-    pub register_bytes: u8,
-    /// Register of the source address.
-    pub source: u64,
-    /// Register of its upper half.
-    pub source_high: Option<u64>,
-    /// Register of the destination address.
-    pub destination: u64,
-    /// Register of its upper half.
-    pub destination_high: Option<u64>,
-    /// Register of the number of bytes.
-    pub count: u64,
-    /// Register that starts a transfer.
-    pub command: u64,
-    /// Command for a transfer from host memory to the device.
-    pub to_device: u64,
-    /// Command for a transfer from the device to host memory.
-    pub to_host: u64,
-    /// Bits added to a command for an interrupt at the end.
-    pub with_interrupt: Option<u64>,
-    /// Register that shows the end of a transfer.
-    pub done: u64,
-    /// Bits of it that are compared.
-    pub done_mask: u64,
-    /// Their value after the end.
-    pub done_value: u64,
-    /// Bits of it that are set after a failed transfer.
-    pub failed_mask: Option<u64>,
-    /// Addresses, memory and lengths of its transfers.
-    pub limits: DmaLimits,
 }
 
 /// Times of a device that is compiled from its source.
@@ -158,7 +122,7 @@ impl DeviceFile {
             source: top.text("source"),
             id: identifiers(&id),
             bars: reader.all("bar").iter().map(bar).collect(),
-            engine: engine.as_ref().map(self::engine),
+            engine: engine.as_ref().map(engine::read),
             descriptors: descriptors.as_ref().map(descriptors::read),
             interrupt: interrupt.as_ref().map(self::interrupt),
             design: first("design").as_ref().map(design).unwrap_or_default(),
@@ -197,27 +161,6 @@ fn identifiers(values: &Values) -> Identifiers {
 
 fn bar(values: &Values) -> BarOf {
     BarOf { number: values.number("number") as u8, len_bytes: values.number("len_bytes") }
-}
-
-fn engine(values: &Values) -> Engine {
-    Engine {
-        bar: values.number("bar") as u8,
-        register_bytes: values.number("register_bytes") as u8,
-        source: values.number("source_register"),
-        source_high: values.some_number("source_high_register"),
-        destination: values.number("destination_register"),
-        destination_high: values.some_number("destination_high_register"),
-        count: values.number("count_register"),
-        command: values.number("command_register"),
-        to_device: values.number("to_device_command"),
-        to_host: values.number("to_host_command"),
-        with_interrupt: values.some_number("interrupt_command"),
-        done: values.number("done_register"),
-        done_mask: values.number("done_mask"),
-        done_value: values.number("done_value"),
-        failed_mask: values.some_number("failed_mask"),
-        limits: descriptors::limits(values),
-    }
 }
 
 fn interrupt(values: &Values) -> Interrupt {
@@ -346,12 +289,9 @@ impl Rules<'_> {
             "to_device_command",
             format!("commands are wider than a register of {width} B"),
         );
-        self.check(
-            engine.to_device != engine.to_host,
-            values,
-            "to_host_command",
-            "equals to_device_command; each direction needs its own command",
-        );
+        for (key, message) in engine::broken(engine) {
+            self.broken(values, key, message);
+        }
         self.check(
             engine.done_mask != 0,
             values,

@@ -13,6 +13,7 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `device_file` | [`DeviceFile`]: the types, and the checks of several keys |
+//! | `engine` | [`Engine`]: an engine that is started by registers |
 //! | `descriptors` | [`DescriptorEngine`]: an engine that fetches descriptors, and [`DmaLimits`] of any engine |
 //! | `xdma` | [`xdma`]: registers and descriptors of the layout `xdma` |
 //! | `spec` | sections and keys, each declared once |
@@ -25,6 +26,7 @@
 mod built_in;
 mod descriptors;
 mod device_file;
+mod engine;
 mod error;
 mod read;
 mod schema;
@@ -33,7 +35,8 @@ pub mod xdma;
 
 pub use built_in::{BuiltIn, DEVICES, built_in};
 pub use descriptors::{DescriptorEngine, DmaLimits, Layout, Polled};
-pub use device_file::{BarOf, Design, DeviceFile, Engine, Harmless, Identifiers, Interrupt, InterruptKind};
+pub use device_file::{BarOf, Design, DeviceFile, Harmless, Identifiers, Interrupt, InterruptKind};
+pub use engine::{Direction, Engine, StartedBy};
 pub use error::{DeviceFileError, FileProblem};
 pub use schema::{key_table, schema};
 pub use spec::SCHEMA;

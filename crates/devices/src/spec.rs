@@ -68,6 +68,9 @@ const NONE: Fallback = Fallback::Nothing;
 /// Kinds of harmless ranges, as in the option `--bar`.
 pub(crate) const RANGE_KINDS: [&str; 4] = ["storage", "registers", "registers:write", "registers:write-only"];
 
+/// Registers that can start a transfer.
+pub(crate) const STARTED_BY: [&str; 2] = ["command", "count"];
+
 /// Kinds of interrupts.
 pub(crate) const INTERRUPT_KINDS: [&str; 2] = ["msi", "msi-x"];
 
@@ -146,7 +149,13 @@ pub(crate) const SECTIONS: &[Section] = &[
                 "upper half of the destination address, for registers of 4 B",
             ),
             key("count_register", REGISTER, "number of bytes"),
-            key("command_register", REGISTER, "the register that starts a transfer, written last"),
+            key("command_register", REGISTER, "the register of the command"),
+            optional(
+                "started_by",
+                Kind::Choice(&STARTED_BY),
+                NONE,
+                "the register that starts a transfer, written last: that of the command, unless it is given",
+            ),
             key("to_device_command", VALUE, "command: host memory to the device"),
             key("to_host_command", VALUE, "command: the device to host memory"),
             optional("interrupt_command", VALUE, NONE, "bits added to a command for an interrupt at the end"),
@@ -155,6 +164,12 @@ pub(crate) const SECTIONS: &[Section] = &[
             key("done_value", VALUE, "value of these bits after the end of a transfer"),
             optional("failed_mask", VALUE, NONE, "bits of done_register that are set after a failed transfer"),
             ADDRESS_BITS,
+            optional(
+                "host_start",
+                VALUE,
+                Fallback::Number(0),
+                "address at which the engine sees address 0 of the host",
+            ),
             MEMORY_START,
             MEMORY_BYTES,
             MOST_BYTES,

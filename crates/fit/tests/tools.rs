@@ -294,6 +294,28 @@ fn a_rate_of_dma_to_device_that_contradicts_its_time_is_refused() {
 }
 
 #[test]
+fn a_rate_of_dma_to_device_after_a_short_or_failed_transfer_is_left_out() {
+    let last = "/dev/xdma0_c2h_0 ** Average BW = 4194304, 5885.100000";
+    for report in [
+        "#3: underflow 1000/4194304.",
+        "/dev/xdma0_c2h_0, read underflow 0x3e8/0x400000 @ 0x0.",
+        "/dev/xdma0_c2h_0, read 0x400000 @ 0x0 failed -1.",
+    ] {
+        let text = DMA_TO_DEVICE.replacen(last, &format!("{report}\n{last}"), 1);
+        assert_eq!(rows(Tool::DmaToDevice, &text), [(READ, 4 << 20, 5728.7, Some(1))], "{report}");
+        let refused = refused(Tool::DmaToDevice, &text);
+        assert!(
+            refused[6].contains("reports a short or failed transfer, and the rate counts all 4194304 B"),
+            "{refused:?}"
+        );
+    }
+    // One of an earlier command is not that of this rate.
+    let command = DMA_TO_DEVICE.lines().rfind(|line| line.contains("dma_from_device")).unwrap();
+    let text = DMA_TO_DEVICE.replacen(command, &format!("#0: underflow 1000/4096.\n{command}"), 1);
+    assert_eq!(rows(Tool::DmaToDevice, &text).len(), 2);
+}
+
+#[test]
 fn a_file_without_a_figure_says_what_was_looked_for() {
     for (tool, _) in ALL {
         for text in ["", "\n\n", "nothing of the kind\n", "{}", "\u{feff}", "{\"jobs\": 5, \"nvbandwidth\": []}"] {

@@ -122,13 +122,17 @@ fn about(answer: &Answer) -> String {
 fn lost_bytes(answer: &Answer) -> Option<String> {
     let bytes = answer.bytes?;
     let (claimed, confirmed) = (bytes.claimed_bytes, bytes.confirmed_bytes);
-    let half = if confirmed > 0 && confirmed.checked_mul(2) == Some(claimed) {
-        "; likely cause: half of the buffers were submitted"
-    } else {
-        ""
+    let is_dma = matches!(answer.method, Method::Dma { .. });
+    let cause = match confirmed.checked_mul(2) {
+        Some(twice) if twice == claimed && claimed > 0 => "; likely cause: half of the buffers were submitted",
+        Some(0) if is_dma => "; likely cause: transfers that failed and count as if they were complete",
+        Some(twice) if is_dma && twice < claimed => {
+            "; likely cause: short transfers, which count as if they were complete"
+        }
+        _ => "",
     };
     (claimed != confirmed)
-        .then(|| format!("{}: {confirmed} of {claimed} bytes arrived; the figure is invalid{half}", about(answer)))
+        .then(|| format!("{}: {confirmed} of {claimed} bytes arrived; the figure is invalid{cause}", about(answer)))
 }
 
 fn above_ceiling(answer: &Answer, rate: f64, ceiling: f64) -> String {
@@ -229,7 +233,7 @@ mod tests {
     use crate::fixture::{answer, record, target};
     use crate::{Bytes, Ceiling, Formula, Summary, Tlps};
     use crate::{DeviceKind, Runtime};
-    use lanemark_method::{Allocation, CopyDirection, HostWait};
+    use lanemark_method::{Allocation, CopyDirection, HostWait, Reach};
 
     fn held(rate: f64, ceiling: f64, kind: CeilingKind) -> Answer {
         let ceiling = Ceiling { kind, rate_bytes_per_s: Some(ceiling), because: "a test".to_owned() };
@@ -274,6 +278,20 @@ mod tests {
         assert_eq!(verdicts(vec![lost(4096)]), []);
         assert_eq!(verdicts(vec![lost(4095)]), [Verdict::Impossible]);
         assert!(only_text(lost(2048)).contains("half of the buffers were submitted"));
+        assert!(only_text(lost(0)).ends_with("0 of 4096 bytes arrived; the figure is invalid"));
+    }
+
+    #[test]
+    fn dma_of_less_than_half_of_its_bytes_was_short_or_has_failed() {
+        let of_dma = |confirmed_bytes| {
+            let method = Method::Dma { flows: Vec::new(), outstanding: None, reach: Reach::default() };
+            let bytes = Some(Bytes { claimed_bytes: 4096, confirmed_bytes });
+            only_text(Answer { method, bytes, ..held(1e9, 2e9, CeilingKind::Computed) })
+        };
+        assert!(of_dma(0).ends_with("likely cause: transfers that failed and count as if they were complete"));
+        assert!(of_dma(2047).ends_with("likely cause: short transfers, which count as if they were complete"));
+        assert!(of_dma(2048).ends_with("half of the buffers were submitted"));
+        assert!(of_dma(4095).ends_with("4095 of 4096 bytes arrived; the figure is invalid"));
     }
 
     #[test]

@@ -133,8 +133,8 @@ impl BarMapping {
     /// Loads `width` bytes at `offset`, a multiple of the width.
     ///
     /// # Errors
-    /// [`CardError::Unaligned`], [`CardError::OutOfRange`], [`CardError::NotAllowed`]; [`CardError::Gone`] if all bits
-    /// are ones and the configuration space of the device also reads all ones.
+    /// [`CardError::Unaligned`], [`CardError::OutOfRange`], [`CardError::NotAllowed`]; if all bits are ones,
+    /// [`CardError::Gone`] if the configuration space of the device also reads all ones, and [`CardError::DecodingOff`].
     pub fn peek(&self, offset: u64, width: Width) -> Result<u64, CardError> {
         self.check_kind("load", offset)?;
         let at = self.aligned(offset, width)?;
@@ -142,7 +142,7 @@ impl BarMapping {
         let value = unsafe { access::load(at, width.bytes() as usize) };
         self.window.check()?;
         if value == u64::MAX >> (64 - 8 * width.bytes()) {
-            self.window.device().check_present()?;
+            self.window.device().check_decoding()?;
         }
         Ok(value)
     }
@@ -235,14 +235,14 @@ impl BarMapping {
     /// Fills `bytes` from storage at `offset`, by aligned loads of 8 B and narrower ones at the ends.
     ///
     /// # Errors
-    /// [`CardError::OutOfRange`], [`CardError::NotAllowed`], [`CardError::BusError`]; [`CardError::Gone`] as for
-    /// [`peek`](BarMapping::peek).
+    /// [`CardError::OutOfRange`], [`CardError::NotAllowed`], [`CardError::BusError`]; [`CardError::Gone`] and
+    /// [`CardError::DecodingOff`] as for [`peek`](BarMapping::peek).
     pub fn copy_from(&self, offset: u64, bytes: &mut [u8]) -> Result<(), CardError> {
         self.check_storage("copy from", offset)?;
         self.window.load(offset, bytes)?;
         self.window.check()?;
         if !bytes.is_empty() && bytes.iter().all(|byte| *byte == 0xff) {
-            self.window.device().check_present()?;
+            self.window.device().check_decoding()?;
         }
         Ok(())
     }

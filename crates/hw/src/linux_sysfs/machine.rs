@@ -81,15 +81,21 @@ impl CardMachine {
         let opened = Opened::new(&device)?;
         let cpus =
             allowed_cpus().map_err(|error| device.os("querying", "the CPU affinity mask".into(), error.into()))?;
+        let mut refused = None;
         let mut allowance = Allowance::new(Arc::clone(files), attachment, cpus.len(), |place, memory_type| {
             match Window::open(&device, &**files, place, memory_type) {
                 Ok(window) => Ok(Ok(window.mapped().clone())),
                 Err(refusal @ (CardError::NoWriteCombining { .. } | CardError::OtherType { .. })) => {
-                    Ok(Err(refusal.to_string()))
+                    let because = refusal.to_string();
+                    refused.get_or_insert(refusal);
+                    Ok(Err(because))
                 }
                 Err(other) => Err(other),
             }
         })?;
+        if let Some(refusal) = refused.filter(|_| allowance.facts.memory_types.is_empty()) {
+            return Err(refusal);
+        }
         if !allowance.cpu.has_invariant_tsc && !is_emulated {
             return Err(CardError::Unsupported {
                 device: device.address(),
@@ -168,6 +174,7 @@ impl CardMachine {
             | CardError::Unbound { .. }
             | CardError::Changed { .. }
             | CardError::BusError { .. }
+            | CardError::DecodingOff { .. }
             | CardError::AllOnes { .. } => MachineError::Device { machine, what: error.to_string() },
             other => Unsupported { what: "this plan".to_owned(), machine, because: other.to_string() }.into(),
         }
@@ -198,7 +205,7 @@ impl CardMachine {
         let found = self.loaded(window, ask.span.at, ask.len, timeout)?;
         if shape.verb == Verb::Store && found.iter().all(|byte| *byte == 0xff) {
             let device = window.device();
-            device.check_present().map_err(|error| self.error(error))?;
+            device.check_decoding().map_err(|error| self.error(error))?;
             let (at, len) = (ask.span.at, ask.len as u64);
             return Err(self.error(CardError::AllOnes { device: device.address(), at, len }));
         }

@@ -21,6 +21,9 @@ pub(crate) struct Opened {
     identity: Identity,
     driver: Option<String>,
     /// Holds the lock. The kernel releases it when the process ends, also when it is killed.
+    ///
+    /// A child made by `fork` shares the lock, as it shares the mappings of BARs: while either of both lives, it may access the
+    /// device, so the lock lasts until both have ended. A program started by `exec` has neither (`O_CLOEXEC`).
     _config: Arc<File>,
 }
 

@@ -13,6 +13,7 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use vfio_bindings::bindings::vfio::VFIO_PCI_CONFIG_REGION_INDEX;
 
 /// Driver through which VFIO opens a function.
@@ -35,6 +36,8 @@ pub struct VfioDevice {
     file: OwnedFd,
     config: VfioRegion,
     can_reset: bool,
+    /// Whether memory decoding was off before a reset, which turned it on again.
+    was_off: AtomicBool,
 }
 
 impl VfioDevice {
@@ -46,7 +49,15 @@ impl VfioDevice {
         let config = ioctl::region(file.as_fd(), VFIO_PCI_CONFIG_REGION_INDEX)
             .map_err(|error| os("finding the configuration space of", error))?;
         let can_reset = ioctl::can_reset(file.as_fd()).map_err(|error| os("reading the properties of", error))?;
-        let device = VfioDevice { function, identity, path: path.to_owned(), file, config, can_reset };
+        let device = VfioDevice {
+            function,
+            identity,
+            path: path.to_owned(),
+            file,
+            config,
+            can_reset,
+            was_off: AtomicBool::new(false),
+        };
         device.change_command(command::MEMORY_SPACE, command::BUS_MASTER).map_err(|error| os("setting up", error))?;
         Ok(device)
     }
@@ -99,6 +110,24 @@ impl VfioDevice {
         Ok(())
     }
 
+    /// Fails if configuration space shows why loads from BARs return all ones: memory decoding is off, or was before a reset
+    /// since the last call; or nothing responds.
+    ///
+    /// # Errors
+    /// [`VfioError::NotDecoding`] and [`VfioError::Gone`].
+    pub(super) fn check_decoding(&self) -> Result<(), VfioError> {
+        let device = self.address();
+        if self.was_off.swap(false, Ordering::Relaxed) {
+            return Err(VfioError::NotDecoding { device });
+        }
+        match self.config_word(command::AT) {
+            Ok(u16::MAX) => Err(VfioError::Gone { device, seen: "its configuration space reads all ones".to_owned() }),
+            Ok(command) if command & command::MEMORY_SPACE == 0 => Err(VfioError::NotDecoding { device }),
+            Ok(_) => Ok(()),
+            Err(error) => Err(VfioError::Gone { device, seen: error.to_string() }),
+        }
+    }
+
     /// The error of a device that the kernel requests back.
     pub(super) fn requested(&self) -> VfioError {
         let seen = "the kernel requests it back: it is being removed, or its driver unbound".to_owned();
@@ -140,6 +169,9 @@ impl VfioDevice {
     /// # Errors
     /// [`VfioError::Os`].
     pub fn reset(&self) -> Result<(), VfioError> {
+        if matches!(self.check_decoding(), Err(VfioError::NotDecoding { .. })) {
+            self.was_off.store(true, Ordering::Relaxed);
+        }
         let done =
             ioctl::reset(self.file()).and_then(|()| self.change_command(command::MEMORY_SPACE, command::BUS_MASTER));
         let (device, path) = (self.address(), self.path.clone());

@@ -8,7 +8,7 @@ use super::{VfioDevice, VfioError};
 use crate::linux_sysfs::Device;
 use crate::x86::sample::stamp_before;
 use crate::x86::timer::Timer;
-use lanemark_devices::{DeviceFile, DmaLimits, Engine, Interrupt, InterruptKind};
+use lanemark_devices::{DeviceFile, Direction, DmaLimits, Engine, Interrupt, InterruptKind};
 use lanemark_machine::{Completion, Verb};
 use lanemark_units::Ticks;
 use rustix::io::Errno;
@@ -75,6 +75,9 @@ pub(super) struct EngineDriver {
     soon: u64,
     /// Time of the last transfer, in cycles; 0 if unknown.
     last: Cell<u64>,
+    /// Whether a transfer without an interrupt may have left its end pending: it must be acknowledged before an interrupt is
+    /// enabled.
+    may_be_pending: Cell<bool>,
 }
 
 impl EngineDriver {
@@ -115,6 +118,7 @@ impl EngineDriver {
             longest,
             soon,
             last: Cell::new(0),
+            may_be_pending: Cell::new(true),
         }))
     }
 
@@ -179,9 +183,9 @@ impl EngineDriver {
     /// Fails unless the engine is idle. Its identity was checked.
     pub(super) fn check_idle(&self, deadline: &Deadline<'_>) -> Result<(), Stuck> {
         let is_idle = match &self.mechanism {
-            Mechanism::Registers(engine) => {
-                self.poll(stamp_before(), deadline, Stuck::Register, || self.is_done(engine))
-            }
+            Mechanism::Registers(engine) => self
+                .poll(stamp_before(), deadline, Stuck::Register, || self.is_done(engine, None))
+                .or_else(|late| self.check_failed(engine, None).and(Err(late))),
             Mechanism::Xdma(xdma) => {
                 xdma.stop(&self.registers).map_err(Stuck::Os)?;
                 self.poll(stamp_before(), deadline, Stuck::Register, || xdma.is_idle(&self.registers))
@@ -218,12 +222,20 @@ impl EngineDriver {
         let (begun, with_interrupt) = (stamp_before(), by == Completion::Interrupt);
         match &self.mechanism {
             Mechanism::Registers(engine) => {
-                self.start(engine, job, with_interrupt).map_err(Stuck::Os)?;
-                if with_interrupt {
-                    self.await_interrupt(begun, deadline)?;
-                    return self.acknowledge().map_err(Stuck::Os);
+                let is_pending = self.may_be_pending.replace(!with_interrupt);
+                if with_interrupt && is_pending {
+                    self.acknowledge().map_err(Stuck::Os)?;
                 }
-                self.poll(begun, deadline, Stuck::Register, || self.is_done(engine))
+                self.start(engine, job, with_interrupt).map_err(Stuck::Os)?;
+                let of = Some(job.verb);
+                if with_interrupt {
+                    let ended = self.await_interrupt(begun, deadline);
+                    let ended = ended.and_then(|()| self.acknowledge().map_err(Stuck::Os));
+                    return self.check_failed(engine, of).and(ended);
+                }
+                let ended = self.poll(begun, deadline, Stuck::Register, || self.is_done(engine, of));
+                // A failed transfer may never show its end.
+                ended.or_else(|late| self.check_failed(engine, of).and(Err(late)))
             }
             Mechanism::Xdma(xdma) => {
                 let list = xdma.start(&self.registers, job, with_interrupt, memory)?;
@@ -287,34 +299,34 @@ impl EngineDriver {
         Ok(())
     }
 
-    /// Whether the register shows the end.
+    /// Whether the register shows the end of a transfer of direction `verb`, or of one before this run. Fails if that has failed.
     #[inline]
-    fn is_done(&self, engine: &Engine) -> Result<bool, Stuck> {
+    fn is_done(&self, engine: &Engine, verb: Option<Verb>) -> Result<bool, Stuck> {
         let found = self.registers.load(engine.done, engine.register_bytes).map_err(Stuck::Os)?;
-        Ok(found & engine.done_mask == engine.done_value)
+        let is_done = found & engine.done_mask == engine.done_value;
+        if is_done { failed(engine, verb, found).map(|()| true) } else { Ok(false) }
+    }
+
+    /// Fails if the register shows that a transfer has failed. Loads it only if it has such bits.
+    #[inline]
+    fn check_failed(&self, engine: &Engine, verb: Option<Verb>) -> Result<(), Stuck> {
+        if engine.failed_mask.is_none() {
+            return Ok(());
+        }
+        let found = self.registers.load(engine.done, engine.register_bytes).map_err(Stuck::Os)?;
+        failed(engine, verb, found)
     }
 
     /// Writes the addresses, the number of bytes and the command.
     #[inline]
     fn start(&self, engine: &Engine, job: Job, with_interrupt: bool) -> Result<(), Errno> {
-        let registers = &self.registers;
-        let width = engine.register_bytes;
-        let own = job.own;
-        let (source, destination, command) = match job.verb {
-            Verb::Load => (job.iova, own, engine.to_device),
-            Verb::Store => (own, job.iova, engine.to_host),
-        };
-        registers.store(engine.source, width, source)?;
-        if let Some(high) = engine.source_high {
-            registers.store(high, width, source >> 32)?;
+        let direction = if job.verb == Verb::Load { Direction::ToDevice } else { Direction::ToHost };
+        for (register, value) in engine.stores(direction, (job.iova, job.own), job.bytes, with_interrupt) {
+            if let Some(register) = register {
+                self.registers.store(register, engine.register_bytes, value)?;
+            }
         }
-        registers.store(engine.destination, width, destination)?;
-        if let Some(high) = engine.destination_high {
-            registers.store(high, width, destination >> 32)?;
-        }
-        registers.store(engine.count, width, job.bytes)?;
-        let interrupt = if with_interrupt { engine.with_interrupt.unwrap_or(0) } else { 0 };
-        registers.store(engine.command, width, command | interrupt)
+        Ok(())
     }
 
     /// Polls until `is_done`; `late` says what did not show the end in time.
@@ -394,6 +406,15 @@ impl EngineDriver {
         let width = interrupt.register_bytes;
         let pending = interrupt.status.map(|status| self.registers.load(status, width)).transpose()?;
         self.registers.store(acknowledge, width, pending.unwrap_or(interrupt.done_value))
+    }
+}
+
+/// Fails if `found`, the value of the register that shows the end, has bits of a failed transfer.
+#[inline]
+fn failed(engine: &Engine, verb: Option<Verb>, found: u64) -> Result<(), Stuck> {
+    match engine.failed_mask {
+        Some(mask) if found & mask != 0 => Err(Stuck::FailedBits { verb, found, mask }),
+        _ => Ok(()),
     }
 }
 

@@ -145,6 +145,14 @@ pub enum VfioError {
         /// Observation that shows it.
         seen: String,
     },
+    /// Memory decoding was turned off after opening.
+    #[error(
+        "{device}: memory decoding is off (bit 1 of its Command register), so loads from its BARs return all ones: something has turned it off during the run; end other programs that access its configuration space, such as setpci, and run again, which turns it on"
+    )]
+    NotDecoding {
+        /// Device.
+        device: Address,
+    },
     /// Another process has its group, or another driver a device of the group.
     #[error(
         "{device}: its IOMMU group is in use: end the program that uses it by groups, or see 'ls /sys/bus/pci/devices/{device}/iommu_group/devices', and bind or unbind devices with other drivers"

@@ -59,8 +59,16 @@ pub(super) enum Stuck {
     Identifier { at: u64, found: u32, expected: u32 },
     /// The engine ended a transfer in this direction with this status.
     Failed { verb: Verb, status: u32 },
+    /// The register that shows the end has the value `found` with bits of `mask` after a transfer in this direction; before the
+    /// first one, `verb` is `None`.
+    FailedBits { verb: Option<Verb>, found: u64, mask: u64 },
     /// The engine counts `completed` descriptors of a list of `of` as completed.
     Count { completed: u32, of: u32 },
+}
+
+/// Direction of a transfer in words.
+fn direction(verb: Verb) -> &'static str {
+    if verb == Verb::Load { "to the card" } else { "to host memory" }
 }
 
 impl fmt::Display for Stuck {
@@ -88,8 +96,19 @@ impl fmt::Display for Stuck {
                      byte, the version, is not compared): {advice}"
                 )
             }
+            Stuck::FailedBits { verb: None, found, mask } => write!(
+                f,
+                "the engine shows an error of an earlier transfer: done_register is {found:#x}, with bits of failed_mask, {mask:#x}; \
+                 reset the card, or load its design again"
+            ),
+            Stuck::FailedBits { verb: Some(verb), found, mask } => write!(
+                f,
+                "the engine reports an error of a transfer {}: done_register is {found:#x}, with bits of failed_mask, {mask:#x}; check \
+                 the addresses of the device file (host_start, address_bits, memory_start, memory_bytes) against those of the design",
+                direction(*verb)
+            ),
             Stuck::Failed { verb, status } => {
-                let direction = if *verb == Verb::Load { "to the card" } else { "to host memory" };
+                let direction = direction(*verb);
                 let words = status::in_words(*status);
                 write!(f, "the engine ended with status {status:#010x} in a transfer {direction}: {words}")
             }

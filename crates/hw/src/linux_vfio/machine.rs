@@ -30,8 +30,9 @@ use lanemark_dma::Space;
 use lanemark_machine::{
     CoreWork, DmaFacts, Facts, Lane, Machine, MachineError, MapUnmap, Operation, Plan, Samples, Task, Unsupported, Work,
 };
-use lanemark_units::{HostVirt, Ticks};
+use lanemark_units::{HostVirt, Ticks, format_size};
 use rustix::io::Errno;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -57,7 +58,8 @@ const PAGE: usize = 4096;
 /// - **Confirmed:** the bytes that DMA wrote in the last iteration, and those that it read in its last transfer. Other bytes
 ///   of the mapped memory must be unchanged. For mappings nothing; the kernel reports how much it unmapped, and a run fails
 ///   if that is not all.
-/// - **Failures:** DMA that the IOMMU blocks is [`MachineError::Device`] with the kernel's report, if it can be read.
+/// - **Failures:** DMA that the IOMMU blocks is [`MachineError::Device`] with the kernel's report, if it can be read. After every
+///   run, the Command register is read: with memory decoding off, its figures are void, and the error names that cause.
 #[derive(Debug)]
 pub struct VfioMachine {
     facts: Facts,
@@ -151,6 +153,9 @@ impl VfioMachine {
             facts.summary.push_str("; registers of the engine by system calls, because their pages cannot be mapped");
         }
         facts.dma = engine.as_ref().map(DmaEngine::facts).or_else(|| drive.as_ref()?.facts());
+        if let Some(bytes) = facts.dma.and_then(|dma| dma.page_bytes) {
+            let _ = write!(facts.summary, "; host memory in pages of {}", format_size(bytes));
+        }
         if let Some(dma) = facts.dma.as_mut().filter(|_| !by.is_translated()) {
             // There is no IOTLB.
             dma.page_bytes = None;
@@ -446,6 +451,27 @@ impl Machine for VfioMachine {
     }
 
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
+        let done = self.run_unexplained(plan, samples);
+        self.explained(done)
+    }
+}
+
+impl VfioMachine {
+    /// A run with its cause, if loads from BARs may have returned all ones.
+    fn explained(&self, done: Result<(), MachineError>) -> Result<(), MachineError> {
+        use MachineError::{Device, Interrupted, OutOfRange, Unsupported};
+        if matches!(done, Err(Unsupported(_) | OutOfRange { .. } | Interrupted { .. })) {
+            return done;
+        }
+        match (self.address_space.device().check_decoding(), done) {
+            (Ok(()), done) => done,
+            // It says when it was seen, too.
+            (Err(VfioError::Gone { .. }), Err(gone @ Device { .. })) => Err(gone),
+            (Err(cause), _) => Err(Device { machine: self.facts.name.clone(), what: cause.to_string() }),
+        }
+    }
+
+    fn run_unexplained(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
         if let Some(asked) = self.reads(plan) {
             let asked = asked.map_err(|refusal| refusal.into_error(&self.facts))?;
             samples.clear();
@@ -474,9 +500,7 @@ impl Machine for VfioMachine {
         }
         self.run_mapping(plan, samples)
     }
-}
 
-impl VfioMachine {
     #[allow(unsafe_code)]
     fn run_mapping(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
         let (ask, asked) = self.request(plan)?;

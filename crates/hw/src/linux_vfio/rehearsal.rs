@@ -19,7 +19,7 @@ use crate::pci_driver::PciFunction;
 use crate::x86::cpu::Cpu;
 use crate::x86::pin::allowed_cpus;
 use crate::x86::refusal::Refusal;
-use lanemark_devices::{DescriptorEngine, DeviceFile, DmaLimits, Engine, Interrupt, InterruptKind, Polled};
+use lanemark_devices::{DescriptorEngine, DeviceFile, DmaLimits, Engine, Interrupt, InterruptKind, Polled, StartedBy};
 use lanemark_machine::{
     Completion, Facts, Machine, MachineError, Operation, Partner, Plan, Samples, Task, Transfer, Unsupported, Verb,
 };
@@ -290,9 +290,15 @@ fn summary(
     let Some((file, limits)) = file.and_then(|file| Some((file, file.limits()?))) else { return lines };
     let DmaLimits { memory_start, memory_bytes, address_bits, most_bytes, .. } = limits;
     if let Some(engine) = file.engine {
-        let Engine { to_device, to_host, .. } = engine;
+        let Engine { to_device, to_host, started_by, host_start, .. } = engine;
         lines.push(format!("engine of the device file '{}', registers in {}", file.name, registers(&engine)));
-        lines.push(format!("commands: {to_device:#x} to the device, {to_host:#x} to host memory"));
+        let started = if started_by == StartedBy::Count { "; the count starts a transfer" } else { "" };
+        let from = if host_start > 0 {
+            format!("; the engine sees host memory from {host_start:#x} on")
+        } else {
+            String::new()
+        };
+        lines.push(format!("commands: {to_device:#x} to the device, {to_host:#x} to host memory{started}{from}"));
     }
     if let Some(engine) = file.descriptors {
         let DescriptorEngine { bar, channel, polled, descriptor_bytes, .. } = engine;

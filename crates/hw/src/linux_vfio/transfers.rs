@@ -422,9 +422,11 @@ impl Bench<'_> {
             Stuck::Plan => MachineError::Timeout { machine, after: timeout, waiting_for: stuck.to_string() },
             Stuck::Interrupted => MachineError::Interrupted { machine },
             Stuck::Os(error) => self.os("starting DMA", error.into()),
-            Stuck::Beyond(_) | Stuck::Identifier { .. } | Stuck::Failed { .. } | Stuck::Count { .. } => {
-                self.device_error(format!("{}: {stuck}", self.name))
-            }
+            Stuck::Beyond(_)
+            | Stuck::Identifier { .. }
+            | Stuck::Failed { .. }
+            | Stuck::FailedBits { .. }
+            | Stuck::Count { .. } => self.device_error(format!("{}: {stuck}", self.name)),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Output of `dma_to_device` and `dma_from_device`, the tools of the XDMA driver.
 //!
 //! Source: `Xilinx/dma_ip_drivers`, `XDMA/linux-kernel/tools/dma_to_device.c` and `dma_from_device.c`. They print the bytes of
-//! one transfer and their rate: 1000 times bytes over nanoseconds, which is in MB/s, without the unit.
+//! one transfer and their rate: 1000 times bytes over nanoseconds, which is in MB/s, without the unit. The rate counts the bytes that
+//! were asked for, also if the driver moved fewer.
 
 use super::command::{option, words};
 use super::reader::{Reader, agree, positive};
@@ -23,12 +24,17 @@ pub(super) fn read(file: &str, text: &str) -> Result<Table, TableError> {
     let mut device: Option<String> = None;
     // Bytes, and bytes per second by the time that is printed with -v, of the last such line.
     let mut timed: Option<(u64, f64)> = None;
+    // The line of a transfer that was short or has failed, since the last command line or rate.
+    let mut incomplete: Option<usize> = None;
     for (line, text) in (1..).zip(text.lines()) {
         let text = text.trim();
         let command = words(text, "dma_to_device").or_else(|| words(text, "dma_from_device"));
         if let Some(words) = command {
             device = option(&words, "-d", "--device").map(str::to_owned);
-            timed = None;
+            (timed, incomplete) = (None, None);
+        } else if is_incomplete(text) {
+            incomplete = incomplete.or(Some(line));
+            reader.skip();
         } else if let Some((_, rest)) = text.split_once("** Avg time device ") {
             let found = by_time(rest);
             let wrong =
@@ -64,12 +70,29 @@ pub(super) fn read(file: &str, text: &str) -> Result<Table, TableError> {
                 );
                 return Err(reader.wrong(line, message));
             }
+            if let Some(of) = incomplete.take() {
+                reader.refuse(
+                    line,
+                    format!(
+                        "line {of} reports a short or failed transfer, and the rate counts all {bytes} B of each one: see dmesg, and \
+                         measure again"
+                    ),
+                );
+                continue;
+            }
             reader.waited(line, question, bytes, rate);
         } else {
             reader.skip();
         }
     }
     reader.finish(LOOKED_FOR)
+}
+
+/// Whether a line reports a transfer of which the driver moved fewer bytes than it was asked to, or none: `#3: underflow
+/// 1000/4096.`, `/dev/xdma0_h2c_0, write underflow 0x3e8/0x1000 @ 0x0.` or `/dev/xdma0_c2h_0, read 0x1000 @ 0x0 failed -1.`
+fn is_incomplete(text: &str) -> bool {
+    let is_call = ["write 0x", "read 0x"].iter().any(|call| text.contains(call));
+    text.contains(" underflow ") || is_call && text.contains(" failed ")
 }
 
 /// Bytes, and bytes over the mean time in bytes per second, of a line of `-v`.

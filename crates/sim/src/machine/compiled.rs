@@ -16,7 +16,7 @@ use crate::board::Board;
 use crate::device::compiled_card::CompiledCard;
 use crate::error::BoardError;
 use crate::host::stored_data::stored_bytes;
-use lanemark_devices::{Engine, Interrupt};
+use lanemark_devices::{Direction, Engine, Interrupt};
 use lanemark_machine::{
     Access, Cause, Completion, DmaFacts, EngineJob, Lane, MachineError, Plan, Sample, Span, Step, Stream, Task,
     Transfer, Verb, Width,
@@ -45,20 +45,9 @@ struct Caller {
 
 impl Job {
     /// The registers of an engine and their values, in the order of the stores; the last one starts the transfer.
-    fn registers(self, engine: &Engine) -> impl Iterator<Item = (u64, u64)> + use<> {
-        let own = engine.limits.memory_start;
-        let (source, destination, command) = match self.verb {
-            Verb::Load => (self.at, own, engine.to_device),
-            Verb::Store => (own, self.at, engine.to_host),
-        };
-        let all = [
-            (Some(engine.source), source),
-            (engine.source_high, source >> 32),
-            (Some(engine.destination), destination),
-            (engine.destination_high, destination >> 32),
-            (Some(engine.count), self.bytes),
-            (Some(engine.command), command),
-        ];
+    fn registers(self, engine: &Engine, has_interrupt: bool) -> impl Iterator<Item = (u64, u64)> + use<> {
+        let direction = if self.verb == Verb::Load { Direction::ToDevice } else { Direction::ToHost };
+        let all = engine.stores(direction, (self.at, engine.limits.memory_start), self.bytes, has_interrupt);
         all.into_iter().filter_map(|(register, value)| Some((register?, value)))
     }
 }
@@ -246,12 +235,9 @@ impl SimulatedMachine {
         let deadline = start + plan.timeout;
         let core = plan.work.lanes().first().map_or(0, |lane| lane.core);
         let mut caller = Caller { core, waits: [Ticks::ZERO; Cause::ALL.len()], deadline };
-        let requested = if by == Completion::Interrupt { engine.with_interrupt.unwrap_or(0) } else { 0 };
         for nth in 0..total {
             let job = Job { verb, at: base + window.place(first + nth, bytes), bytes };
-            let values = job
-                .registers(&engine)
-                .map(|(register, value)| (register, value | if register == engine.command { requested } else { 0 }));
+            let values = job.registers(&engine, by == Completion::Interrupt);
             let stores = self.stores(engine.bar, engine.register_bytes, values);
             if let Some(card) = self.board.compiled_mut() {
                 card.interrupts_at = None;
@@ -403,7 +389,7 @@ impl SimulatedMachine {
     fn transfer(&mut self, plan: &Plan, job: Job, deadline: Ticks) -> Result<Ticks, MachineError> {
         let (engine, _) = self.asked_of(plan)?;
         let before = crossed(&self.board, job.verb);
-        for (register, value) in job.registers(&engine) {
+        for (register, value) in job.registers(&engine, false) {
             self.board.access(engine.bar, register, engine.register_bytes, Some(value));
         }
         self.await_design(plan, deadline, "take the stores to its registers", |board| {
