@@ -224,11 +224,13 @@ class _Processes(ProcessPoolExecutor):
     def end(self) -> None:
         """Ends the processes immediately; unfinished points are lost."""
         for process in self._context.started:
-            process.terminate()
+            # One that could not be started has none.
+            if process.pid is not None:
+                process.terminate()
 
     def close(self) -> None:
-        """Waits for the threads and the processes. An interpreter that ends meanwhile may print a traceback: its thread
-        closes a pipe without the lock that its exit would need (`concurrent.futures.process._ThreadWakeup`)."""
+        """Waits for the threads and the processes, at most so long. An interpreter that ends meanwhile may print a traceback:
+        its thread closes a pipe without the lock that its exit would need (`concurrent.futures.process._ThreadWakeup`)."""
         # `shutdown` itself has no limit.
         closing = threading.Thread(target=self.shutdown, kwargs={"cancel_futures": True}, daemon=True)
         closing.start()

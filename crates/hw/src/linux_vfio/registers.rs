@@ -26,24 +26,29 @@ enum Way {
     Called(u64),
 }
 
-/// A register of 4 B, whose place was checked.
+/// A register of 4 B that is stored to many times.
 #[derive(Debug)]
-pub(super) enum RegisterDoorbell<'a> {
-    Mapped { to: *mut u32, window: PhantomData<&'a Window> },
-    Called { registers: &'a Registers, offset: u64 },
+pub(super) struct RegisterDoorbell<'a>(DoorbellWay<'a>);
+
+#[derive(Debug)]
+enum DoorbellWay<'a> {
+    /// An aligned register in the mapped range.
+    Mapped(*mut u32, PhantomData<&'a Window>),
+    /// By system calls, at this offset.
+    Called(&'a Registers, u64),
 }
 
 impl RegisterDoorbell<'_> {
     /// Stores the register.
     #[inline]
     pub(super) fn store(&self, value: u32) -> Result<(), Errno> {
-        match self {
-            RegisterDoorbell::Mapped { to, .. } => {
-                // SAFETY: the register is aligned, and within a range that is mapped for stores.
+        match &self.0 {
+            DoorbellWay::Mapped(to, _) => {
+                // SAFETY: `doorbell` has checked the address; the range is mapped for stores.
                 unsafe { to.write_volatile(value) };
                 Ok(())
             }
-            RegisterDoorbell::Called { registers, offset } => registers.store(*offset, 4, value.into()),
+            DoorbellWay::Called(registers, offset) => registers.store(*offset, 4, value.into()),
         }
     }
 }
@@ -121,18 +126,18 @@ impl Registers {
     /// A register of 4 B that is stored to many times.
     ///
     /// # Errors
-    /// `EFAULT` outside of the registers.
+    /// `EFAULT` outside of mapped registers, and `EINVAL` at an offset that is no multiple of 4.
     pub(super) fn doorbell(&self, offset: u64) -> Result<RegisterDoorbell<'_>, Errno> {
         if !offset.is_multiple_of(4) {
             return Err(Errno::INVAL);
         }
-        Ok(match &self.way {
+        Ok(RegisterDoorbell(match &self.way {
             Way::Mapped(window) => {
                 let to = window.at(offset, 4).map_err(|_| Errno::FAULT)?;
-                RegisterDoorbell::Mapped { to: to.cast(), window: PhantomData }
+                DoorbellWay::Mapped(to.cast(), PhantomData)
             }
-            Way::Called(_) => RegisterDoorbell::Called { registers: self, offset },
-        })
+            Way::Called(_) => DoorbellWay::Called(self, offset),
+        }))
     }
 
     /// Fails if the BAR has vanished under its mapping.

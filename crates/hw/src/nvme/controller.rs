@@ -9,6 +9,7 @@ use super::queue::{Place, QueueMemory, QueuePair};
 use super::register::{self, ACQ, AQA, ASQ, CAP, CC, CSTS, Capabilities, ENABLE, FATAL, READY};
 use super::several;
 use std::borrow::Borrow;
+use std::sync::atomic::{Ordering, compiler_fence};
 use std::time::{Duration, Instant};
 
 /// Memory for the data of Identify, the admin queues and so many I/O queue pairs.
@@ -280,6 +281,20 @@ impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
     pub(crate) fn run<K: Borrow<Command>>(
         &mut self,
         depth: u32,
+        next: impl FnMut(usize) -> Option<K>,
+        check: &mut impl FnMut() -> Result<(), NvmeError>,
+    ) -> Result<(), NvmeError> {
+        // Data are copied by accesses that are not volatile: before the first command, and after the last one.
+        compiler_fence(Ordering::Release);
+        let done = self.run_all(depth, next, check);
+        compiler_fence(Ordering::Acquire);
+        done
+    }
+
+    #[inline]
+    fn run_all<K: Borrow<Command>>(
+        &mut self,
+        depth: u32,
         mut next: impl FnMut(usize) -> Option<K>,
         check: &mut impl FnMut() -> Result<(), NvmeError>,
     ) -> Result<(), NvmeError> {
@@ -292,7 +307,7 @@ impl<'a, B: Bar, M: DmaMemory> Controller<'a, B, M> {
             return io.run_polled((self.bar, &self.memory), depth, move || next(0), check);
         }
         while let Some(command) = next(0) {
-            if io.outstanding() == depth {
+            while io.outstanding() >= depth {
                 io.wait(self.bar, &self.memory, check)?;
             }
             io.submit(self.bar, &self.memory, command.borrow())?;
@@ -492,23 +507,69 @@ mod tests {
     }
 
     #[test]
-    fn commands_go_on_after_a_refused_one_at_any_depth() {
-        let memory = memory();
-        let fake = Fake::new(&memory, Fault::None);
-        let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
-        controller.create_queues(IoQueues::Host, 1, None, &mut always).unwrap();
-        let to = pointer(&memory, 512);
-        let beyond = Command::read(5, Fake::BLOCKS, 1, to);
-        for depth in [1, 2, 1, 63, 1] {
-            // More than a round of the queue, so that no former entry is at its place by chance.
-            for good in [3, 70, 128] {
-                let mut all = (0..good).map(|_| Command::read(5, 0, 1, to)).chain([beyond]);
-                let said = controller.run(depth, |_| all.next(), &mut never).unwrap_err().to_string();
-                assert!(said.contains("LBA Out of Range"), "{depth}: {said}");
-                let mut rest = (0..good).map(|_| Command::read(5, 0, 1, to));
-                assert_eq!(controller.run(depth, |_| rest.next(), &mut never), Ok(()), "{depth} after {good}");
+    fn commands_go_on_after_a_refused_one_at_any_depth_and_length_of_the_queue() {
+        for most_entries in [2, 3, 64] {
+            let memory = memory();
+            let fake = Fake::with_entries(&memory, Fault::Batches(1), most_entries);
+            let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
+            let most = controller.create_queues(IoQueues::Host, 1, None, &mut always).unwrap();
+            assert_eq!(most, most_entries - 1);
+            let to = pointer(&memory, 512);
+            let (good, beyond) = (Command::read(5, 0, 1, to), Command::read(5, Fake::BLOCKS, 1, to));
+            let mut read = 0;
+            for (depth, then) in [(1, 1), (1, most), (most, 1), (most, most)] {
+                // Also more than a round of the queue, so that no former entry is at its place by chance.
+                for count in [3, 70, 128] {
+                    let mut all = [vec![good; count], vec![beyond], vec![good; 5]].concat().into_iter();
+                    let said = controller.run(depth, |_| all.next(), &mut never).unwrap_err().to_string();
+                    assert!(said.contains("LBA Out of Range"), "{depth}: {said}");
+                    let mut rest = [good; 128].into_iter().take(count);
+                    assert_eq!(controller.run(then, |_| rest.next(), &mut never), Ok(()), "{depth}, {then}, {count}");
+                    assert_eq!(controller.waiting_for(), "", "{depth}, {then}, {count}");
+                    // Of the five behind the refused one, those drawn are submitted, but for the last one maybe.
+                    let drawn = 5 - all.len() as u64;
+                    read += 2 * count as u64 + drawn.saturating_sub(1);
+                    let found = fake.reads();
+                    assert!((read..=read + 1).contains(&found), "{found} of {read} reads: {depth}, {then}, {count}");
+                    read = found;
+                }
             }
         }
+    }
+
+    #[test]
+    fn a_completion_with_more_information_ends_no_run() {
+        for depth in [1, 2] {
+            let memory = memory();
+            let fake = Fake::new(&memory, Fault::HasMore);
+            let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
+            controller.create_queues(IoQueues::Host, 1, None, &mut always).unwrap();
+            let mut reads = (0..100).map(|_| Command::read(5, 0, 1, pointer(&memory, 512)));
+            assert_eq!(controller.run(depth, |_| reads.next(), &mut never), Ok(()));
+            assert_eq!(fake.reads(), 100, "{depth}");
+        }
+    }
+
+    #[test]
+    fn fewer_commands_than_before_are_outstanding_after_a_run_that_was_ended() {
+        let memory = memory();
+        let fake = Fake::new(&memory, Fault::Batches(9));
+        let mut controller = Controller::enable(&fake, &memory, QUEUES, None, &mut always).unwrap();
+        controller.create_queues(IoQueues::Host, 1, None, &mut always).unwrap();
+        let flush = |_| Some(Command::flush(5));
+        assert_eq!(controller.run(8, flush, &mut never), Err(NvmeError::Late));
+        fake.complete_all();
+        fake.forget_most_outstanding();
+        let mut ten = [Command::flush(5); 10].into_iter();
+        // Each batch has one command now.
+        assert_eq!(
+            controller.run(1, |_| ten.next(), &mut || {
+                fake.complete_all();
+                Ok(())
+            }),
+            Ok(())
+        );
+        assert_eq!((fake.most_outstanding(), controller.waiting_for()), (1, ""));
     }
 
     #[test]

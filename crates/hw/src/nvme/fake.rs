@@ -81,6 +81,8 @@ pub(super) enum Fault {
     WrongIdentifier,
     /// As `WrongIdentifier`, for I/O commands only.
     WrongIoIdentifier,
+    /// Successful completions of I/O commands have the bit More.
+    HasMore,
     /// No interrupt follows a completion.
     NoInterrupt,
     /// Interrupts arrive all the time, and I/O commands never complete.
@@ -97,8 +99,9 @@ struct Queue {
     entries: u64,
     head: u64,
     tail: u64,
-    /// Number of completions so far.
+    /// Number of completions so far, and of those whose entries were given back.
     completed: u64,
+    released: u64,
     /// Vector of the interrupt after a completion; `None` without interrupts.
     vector: Option<u64>,
 }
@@ -183,6 +186,23 @@ impl<'a> Fake<'a> {
 
     pub(super) fn new(memory: &'a FakeMemory, fault: Fault) -> Fake<'a> {
         Fake::with_cmb(memory, fault, FakeCmb::None)
+    }
+
+    /// A controller whose queues have at most so many entries.
+    pub(super) fn with_entries(memory: &'a FakeMemory, fault: Fault, entries: u32) -> Fake<'a> {
+        let fake = Fake::new(memory, fault);
+        fake.set(0, fake.register(0) & !0xffff | u64::from(entries - 1));
+        fake
+    }
+
+    /// Completes all commands that are outstanding, also fewer than a batch.
+    pub(super) fn complete_all(&self) {
+        let commands = std::mem::take(&mut *self.waiting.borrow_mut());
+        commands.iter().rev().for_each(|(number, command)| self.complete(*number, command));
+    }
+
+    pub(super) fn forget_most_outstanding(&self) {
+        self.most_outstanding.set(0);
     }
 
     pub(super) fn with_cmb(memory: &'a FakeMemory, fault: Fault, cmb: FakeCmb) -> Fake<'a> {
@@ -301,8 +321,7 @@ impl<'a> Fake<'a> {
             self.most_outstanding.set(self.most_outstanding.get().max(waiting));
         }
         if waiting >= batch {
-            let commands = std::mem::take(&mut *self.waiting.borrow_mut());
-            commands.iter().rev().for_each(|(number, command)| self.complete(*number, command));
+            self.complete_all();
         }
     }
 
@@ -315,6 +334,7 @@ impl<'a> Fake<'a> {
         let queue = &mut queues[number];
         let phase = u64::from((queue.completed / queue.entries).is_multiple_of(2));
         let at = queue.completions + queue.completed % queue.entries * COMPLETION;
+        assert!(queue.completed - queue.released < queue.entries - 1, "the completion queue is full");
         queue.completed += 1;
         let is_wrong = match self.fault {
             Fault::WrongIdentifier => true,
@@ -323,6 +343,7 @@ impl<'a> Fake<'a> {
         };
         let id = if is_wrong { 9 } else { command[0] >> 16 & 0xffff };
         self.put_word_at(at, result);
+        let status = if self.fault == Fault::HasMore && number > 0 && status == 0 { 1 << 13 } else { status };
         self.put_word_at(at + 8, (status << 17 | phase << 16 | id) << 32 | queue.head);
         if let Some(vector) = queue.vector.filter(|_| self.fault != Fault::NoInterrupt) {
             let mut sent = self.interrupts.get();
@@ -480,8 +501,18 @@ impl Bar for Fake<'_> {
             0x14 if self.fault != Fault::Gone => self.set(0x1c, 0),
             0x1000..Fake::DOORBELLS_END if offset.is_multiple_of(8) => {
                 let number = (offset as usize - 0x1000) / 8;
-                self.queues.borrow_mut()[number].tail = value;
+                let mut queues = self.queues.borrow_mut();
+                assert!(value < queues[number].entries, "the tail {value} of {} entries", queues[number].entries);
+                queues[number].tail = value;
+                drop(queues);
                 self.fetch(number);
+            }
+            0x1000..Fake::DOORBELLS_END => {
+                let queue = &mut self.queues.borrow_mut()[(offset as usize - 0x1000) / 8];
+                assert!(value < queue.entries, "the head {value} of {} entries", queue.entries);
+                let released = (value + queue.entries - queue.released % queue.entries) % queue.entries;
+                queue.released += released;
+                assert!(released > 0 && queue.released <= queue.completed, "the head moves by {released}");
             }
             _ => {}
         }

@@ -18,7 +18,8 @@ pub(crate) struct HostSlots<'a> {
 impl HostSlots<'_> {
     /// The page at a multiple of a page.
     pub(crate) fn new(pages: &HostPages, at: u64) -> HostSlots<'_> {
-        HostSlots { start: pages.within(at / PAGE * PAGE, PAGE as usize).cast(), pages: PhantomData }
+        assert!(at.is_multiple_of(PAGE), "a queue at {at:#x}");
+        HostSlots { start: pages.within(at, PAGE as usize).cast(), pages: PhantomData }
     }
 
     /// The word of 8 B with this number in an entry of `bytes` bytes.

@@ -54,7 +54,7 @@ pub(crate) trait DmaMemory {
     fn slots(&self, offset: u64) -> Self::Slots<'_>;
 }
 
-/// A page with entries of a queue. An index counts modulo [`ENTRIES`], so every one is in the page.
+/// A page with entries of a queue, as [`DmaMemory`] is accessed. An index counts modulo [`ENTRIES`], so every one is in the page.
 pub(crate) trait Slots {
     /// Stores a submission, and the identifier `id` in it, which is 0 in `words`.
     fn submit(&self, index: u32, words: &[u64; 8], id: u16) -> Result<(), NvmeError>;

@@ -9,8 +9,8 @@
 //! **Nothing is written to the medium unless the user names the namespace** (`--destructive`): of the NVM command set, the code
 //! has Read and Flush, and Write for that case.
 //!
-//! Accesses go through two traits: [`Bar`] for registers, [`DmaMemory`] for queues and data. `linux_vfio` implements both;
-//! the tests use a fake controller. Every wait is bounded. `linux_nvme` has no controller: it hands the same commands to the
+//! Accesses go through two traits: [`Bar`] for registers, with [`Doorbell`], and [`DmaMemory`] for queues and data, with `Slots`
+//! for the entries of a queue. `linux_vfio` implements them; the tests use a fake controller. Every wait is bounded. `linux_nvme` has no controller: it hands the same commands to the
 //! kernel's driver. Both run plans by [`DriveRun`], each through its own [`DriveQueue`].
 //!
 //! | file | contents |

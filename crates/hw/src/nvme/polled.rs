@@ -25,8 +25,8 @@ pub(super) struct Polled<'a, S, C, D> {
 pub(super) struct Outstanding {
     /// A bit for each identifier that is taken.
     taken: u64,
-    /// Identifiers that may still be taken.
-    left: u32,
+    /// Identifiers that may still be taken; negative if more are taken than the present limit.
+    left: i32,
     kinds: [Kind; ENTRIES as usize],
 }
 
@@ -36,7 +36,7 @@ const IDS: u32 = ENTRIES as u32;
 impl Outstanding {
     /// At most `depth`, which is below [`ENTRIES`].
     pub(super) const fn new(depth: u32) -> Outstanding {
-        Outstanding { taken: 0, left: depth, kinds: [Kind::Flush; ENTRIES as usize] }
+        Outstanding { taken: 0, left: depth.cast_signed(), kinds: [Kind::Flush; ENTRIES as usize] }
     }
 
     pub(super) const fn count(&self) -> u32 {
@@ -45,22 +45,27 @@ impl Outstanding {
 
     /// Lets at most `depth` be outstanding from now on.
     const fn limit(&mut self, depth: u32) {
-        self.left = depth.saturating_sub(self.count());
+        self.left = depth.cast_signed() - self.count().cast_signed();
     }
 
     #[inline]
     pub(super) const fn is_full(&self) -> bool {
-        self.left == 0
+        self.left <= 0
     }
 
-    /// Takes a free identifier for a command; there is one unless it [is full](Outstanding::is_full).
+    /// The free identifier that is taken next; there is one unless it [is full](Outstanding::is_full).
     #[inline]
-    pub(super) const fn take(&mut self, kind: Kind) -> u16 {
-        let id = self.taken.trailing_ones() % IDS;
+    pub(super) const fn next(&self) -> u16 {
+        (self.taken.trailing_ones() % IDS) as u16
+    }
+
+    /// Takes the [next](Outstanding::next) identifier for a command of this kind.
+    #[inline]
+    pub(super) const fn take(&mut self, kind: Kind) {
+        let id = self.next();
         self.taken |= 1 << id;
         self.left -= 1;
         self.kinds[id as usize] = kind;
-        id as u16
     }
 
     /// Frees an identifier below [`IDS`].
@@ -82,7 +87,6 @@ impl Outstanding {
     ///
     /// # Errors
     /// [`NvmeError`] of a command that failed or is not outstanding.
-    #[cold]
     pub(super) fn completed(&mut self, completion: Completion) -> Result<(), NvmeError> {
         let id = completion.id();
         if u32::from(id) >= IDS {
@@ -116,7 +120,7 @@ impl<S: Slots, C: Slots, D: Doorbell> Polled<'_, S, C, D> {
     ) -> Result<(), NvmeError> {
         outstanding.limit(depth);
         match self.ring.lone() {
-            Some(lone) if depth == 1 => self.single(lone, outstanding, next, check),
+            Some(lone) if depth == 1 && outstanding.count() == 0 => self.single(lone, outstanding, next, check),
             _ => self.several(outstanding, next, check),
         }
     }
@@ -145,31 +149,39 @@ impl<S: Slots, C: Slots, D: Doorbell> Polled<'_, S, C, D> {
     ) -> Result<(), NvmeError> {
         let mut current = next();
         while let Some(command) = current {
-            self.submissions.submit(lone.index(), command.borrow().words(), 0)?;
             let after = lone.after();
-            self.doorbells[0].ring(after)?;
+            if let Err(error) = self.submit(lone.index(), command.borrow().words(), 0, after) {
+                *self.ring = lone.ring(false);
+                return Err(error);
+            }
             // While the drive is at work.
             let upcoming = next();
             let found = self.wait(lone.ring(false), 1, check);
             let Ok(Found::Succeeded(_)) = found else {
                 outstanding.take(command.borrow().kind);
                 *self.ring = lone.ring(true);
-                return self.failed(outstanding, found);
+                return Err(self.failed(outstanding, found));
             };
-            self.doorbells[1].ring(after)?;
             lone.advance(after);
+            if let Err(error) = self.doorbells[1].ring(after) {
+                *self.ring = lone.ring(false);
+                return Err(error.into());
+            }
             current = upcoming;
         }
         *self.ring = lone.ring(false);
         Ok(())
     }
 
-    /// Ends a run whose only command has failed, or has not completed in time.
+    /// The error of a run whose only command has failed, or has not completed in time.
     #[cold]
-    fn failed(self, outstanding: &mut Outstanding, found: Result<Found, NvmeError>) -> Result<(), NvmeError> {
-        let found = found?;
-        self.doorbells[1].ring(self.ring.taken())?;
-        found.end(outstanding)
+    fn failed(self, outstanding: &mut Outstanding, found: Result<Found, NvmeError>) -> NvmeError {
+        let ended = found.and_then(|found| {
+            self.doorbells[1].ring(self.ring.taken())?;
+            found.end(outstanding)
+        });
+        // Success has another identifier than that of the only command.
+        ended.err().unwrap_or(NvmeError::Unknown(0))
     }
 
     #[inline(never)]
@@ -187,13 +199,14 @@ impl<S: Slots, C: Slots, D: Doorbell> Polled<'_, S, C, D> {
         };
         let done = (|| {
             while let Some(command) = next() {
-                if outstanding.is_full() {
+                while outstanding.is_full() {
                     take(&mut ring, outstanding)?;
                 }
                 let command = command.borrow();
-                let id = outstanding.take(command.kind);
-                self.submissions.submit(ring.tail(), command.words(), id)?;
-                self.doorbells[0].ring(ring.submitted())?;
+                let mut moved = ring;
+                self.submit(ring.tail(), command.words(), outstanding.next(), moved.submitted())?;
+                ring = moved;
+                outstanding.take(command.kind);
             }
             while outstanding.count() > 0 {
                 take(&mut ring, outstanding)?;
@@ -202,6 +215,13 @@ impl<S: Slots, C: Slots, D: Doorbell> Polled<'_, S, C, D> {
         })();
         *self.ring = ring;
         done
+    }
+
+    /// Stores a submission at an index, and rings the doorbell with the one after it.
+    #[inline(always)]
+    fn submit(&self, index: u32, words: &[u64; 8], id: u16, after: u32) -> Result<(), NvmeError> {
+        self.submissions.submit(index, words, id)?;
+        Ok(self.doorbells[0].ring(after)?)
     }
 
     /// Waits for the next completion; those of success have identifiers below `ids`.

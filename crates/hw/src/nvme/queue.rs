@@ -178,9 +178,12 @@ impl<'a> QueuePair<'a> {
         command: &Command,
     ) -> Result<(), NvmeError> {
         debug_assert!(!self.outstanding.is_full(), "the queue is full");
-        let id = self.outstanding.take(command.kind);
-        memory.slots(self.submissions)?.submit(self.ring.tail(), command.words(), id)?;
-        Ok(bar.doorbell(self.submission_doorbell)?.ring(self.ring.submitted())?)
+        memory.slots(self.submissions)?.submit(self.ring.tail(), command.words(), self.outstanding.next())?;
+        let mut moved = self.ring;
+        bar.doorbell(self.submission_doorbell)?.ring(moved.submitted())?;
+        self.ring = moved;
+        self.outstanding.take(command.kind);
+        Ok(())
     }
 
     /// Takes a completion if there is one; returns whether there was one.
@@ -210,7 +213,7 @@ impl<'a> QueuePair<'a> {
     ) -> Result<(), NvmeError> {
         let doorbells = [bar.doorbell(self.submission_doorbell)?, bar.doorbell(self.completion_doorbell)?];
         let (ring, outstanding) = (&mut self.ring, &mut self.outstanding);
-        // A loop of its own for each pair of places: which one it is, is not asked at every command.
+        // A loop of its own for each pair of places but the last: no command branches on it.
         match (memory.slots(self.submissions)?, memory.slots(self.completions)?) {
             (QueueSlots::Host(submissions), QueueSlots::Host(completions)) => {
                 Polled { submissions, completions, doorbells, ring }.run(outstanding, depth, next, check)

@@ -77,11 +77,11 @@ impl Ring {
     }
 
     /// Identifier of the command, if dwords 2 and 3 of the next entry are a new completion of a command that succeeded and whose
-    /// identifier is below `ids`, a power of two.
+    /// identifier is below `ids`, a power of two. More, Do Not Retry and the retry delay of the status have no effect on it.
     #[inline]
     pub(super) const fn succeeded(self, last: u64, ids: u32) -> Option<u32> {
         let dword3 = (last >> 32) as u32;
-        if dword3 & !(ids - 1) == self.phase { Some(dword3 & (ids - 1)) } else { None }
+        if dword3 & SUCCESS & !(ids - 1) == self.phase { Some(dword3 & (ids - 1)) } else { None }
     }
 }
 
@@ -130,6 +130,9 @@ pub(super) struct Completion(u32);
 
 /// See [`Completion`].
 const PHASE: u32 = 1 << 16;
+/// All bits but those of the status that do not tell success from failure: CRD, M and DNR, from bit 28 on. Source: NVM Express
+/// Base Specification 2.0, figure "Completion Queue Entry: Status Field".
+const SUCCESS: u32 = (1 << 28) - 1;
 
 impl Completion {
     pub(super) const fn id(self) -> u16 {
@@ -179,7 +182,8 @@ mod tests {
         };
         assert_eq!(of(0, 1, 0), (Some(0), Some(0)));
         assert_eq!((of(0, 1, 1), of(0, 1, 63), of(0, 1, 64)), ((None, Some(1)), (None, Some(63)), (None, None)));
-        assert_eq!((of(0, 0, 0), of(1, 1, 0), of(1 << 14, 1, 0)), ((None, None), (None, None), (None, None)));
+        assert_eq!((of(0, 0, 0), of(1, 1, 0), of(1 << 8, 1, 0)), ((None, None), (None, None), (None, None)));
+        assert_eq!((of(1 << 10, 1, 0), of(0xf << 11, 1, 0)), ((None, None), (Some(0), Some(0))));
         let refused = ring.completed(entry(0x80, 1, 0x1234)).unwrap();
         let error = NvmeError::Refused { command: "Read", status: Status(0x80) };
         assert_eq!((refused.id(), refused.result(Kind::Read)), (0x1234, Err(error)));

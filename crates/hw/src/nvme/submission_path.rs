@@ -17,6 +17,8 @@ use std::hint::black_box;
 const QUEUES: [[u64; 2]; 2] = [[0, PAGE], [3 * PAGE, 4 * PAGE]];
 /// Doorbells of the I/O queues: submissions, completions.
 const DOORBELLS: [u64; 2] = [0x1008, 0x100c];
+/// The phase in dword 3 of a completion.
+const PHASE: u32 = 1 << 16;
 /// Doorbell of the admin submissions.
 const ADMIN_DOORBELL: u64 = 0x1000;
 
@@ -48,16 +50,12 @@ pub fn submitted(by: SubmittedBy, commands: u64) -> Result<(), String> {
         command
     };
     match by {
-        SubmittedBy::Driver => driver(&device, &memory, next).map_err(|error| error.to_string()),
-        SubmittedBy::BareLoop => {
-            bare_loop(&device, &memory, next);
-            Ok(())
-        }
-        SubmittedBy::Nothing => {
-            (0..commands).for_each(|_| device.complete(1));
-            Ok(())
-        }
+        SubmittedBy::Driver => driver(&device, &memory, next).map_err(|error| error.to_string())?,
+        SubmittedBy::BareLoop => bare_loop(&device, &memory, next),
+        SubmittedBy::Nothing => (0..commands).for_each(|_| device.complete(1)),
     }
+    let [_, completed] = device.turns.get();
+    if completed == commands { Ok(()) } else { Err(format!("{completed} of {commands} commands were completed")) }
 }
 
 fn driver<'c>(
@@ -75,16 +73,18 @@ fn driver<'c>(
 fn bare_loop<'c>(device: &Device<'_>, memory: &Memory<'_>, mut next: impl FnMut() -> Option<&'c Command>) {
     let [submissions, completions] = QUEUES[1].map(|place| memory.slots(place));
     let [Ok(submitted), Ok(taken)] = black_box(DOORBELLS).map(|offset| device.doorbell(offset)) else { return };
-    let (mut tail, mut phase) = (0, 1);
+    let (mut tail, mut phase) = (0, PHASE);
     while let Some(command) = next() {
         let _ = submissions.submit(tail, command.words(), 0);
         let head = tail;
         tail = if tail + 1 == u32::from(ENTRIES) { 0 } else { tail + 1 };
         let _ = submitted.ring(tail);
-        while completions.completion(head).is_ok_and(|last| last >> 48 & 1 != phase) {
+        while completions.completion(head).is_ok_and(|last| (last >> 32) as u32 & PHASE != phase) {
             std::hint::spin_loop();
         }
-        phase ^= u64::from(tail == 0);
+        if tail == 0 {
+            phase ^= PHASE;
+        }
         let _ = taken.ring(tail);
     }
 }
