@@ -15,7 +15,7 @@ const MEMORY: u64 = 0xc000_0000;
 /// Width of BTT: 23 bits.
 const MOST_BYTES: u32 = (1 << 23) - 1;
 
-/// Bits of CDMACR that may be set: TailPntrEn, IOC_IrqEn, Err_IrqEn and IRQThreshold.
+/// Bits of CDMACR that may be set: `TailPntrEn`, `IOC_IrqEn`, `Err_IrqEn` and `IRQThreshold`.
 const CONTROL: u32 = 0x00ff_5002;
 /// Bits of CDMASR.
 const IDLE: u32 = 1 << 1;
