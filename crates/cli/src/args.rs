@@ -490,12 +490,12 @@ pub struct CardArgs {
     /// there is no --peer, else container]
     #[arg(long, value_name = "INTERFACE")]
     pub vfio: Option<VfioInterface>,
-    /// Pages of host memory for DMA by a card bound to vfio-pci: 4KiB, or 2MiB or 1GiB if the system has reserved enough of them
-    /// [default: 2MiB if it has, else 4KiB]
+    /// Pages of host memory for DMA by a card bound to vfio-pci: 4KiB, or reserved ones, 2MiB or 1GiB [default: 2MiB if
+    /// reserved, else 4KiB; with no-iommu 2MiB]
     #[arg(long, value_name = "SIZE")]
     pub host_pages: Option<HostPageSize>,
     /// Place of the I/O submission queue of an NVMe drive bound to vfio-pci: host (host memory, from which the drive fetches
-    /// commands) or cmb (its controller memory buffer, whose first 8 KiB may be overwritten) [default: host]
+    /// commands) or cmb (its controller memory buffer: 4 KiB per queue are overwritten) [default: host]
     #[arg(long, value_name = "PLACE")]
     pub nvme_queues: Option<QueuePlace>,
     /// Description of the memory of commands to an NVMe drive bound to vfio-pci: prp (PRP entries), sgl (one SGL descriptor)
@@ -503,7 +503,7 @@ pub struct CardArgs {
     #[arg(long, value_name = "KIND")]
     pub nvme_data: Option<DataPointers>,
     /// Place of the data of commands to an NVMe drive bound to vfio-pci: host (host memory) or cmb (its controller memory buffer,
-    /// which is overwritten: no data crosses the link, so times are those of the drive) [default: host]
+    /// which is overwritten: only commands and completions cross the link in samples) [default: host]
     #[arg(long, value_name = "PLACE")]
     pub nvme_data_place: Option<DataPlace>,
     /// Completion method of an NVMe drive bound to vfio-pci: polling or interrupt; questions that compare both measure both
@@ -513,8 +513,8 @@ pub struct CardArgs {
     /// Namespace of an NVMe drive bound to vfio-pci whose blocks are read: its NSID [default: the first active one]
     #[arg(long, value_name = "NSID", value_parser = clap::value_parser!(u32).range(1..i64::from(u32::MAX)))]
     pub namespace: Option<u32>,
-    /// Start of the namespace in use of an NVMe drive bound to vfio-pci, which plans with DMA reads may overwrite: its NSID, and
-    /// the number of bytes if more or fewer than 4 MiB, as 1:64MiB [default: no Write command is sent]
+    /// First 4 MiB of a namespace of an NVMe drive bound to vfio-pci that DMA reads may overwrite: its NSID (the first active
+    /// one, or that of --namespace), and the number of bytes if more or fewer, as 1:64MiB [default: no Write command is sent]
     #[arg(long, value_name = "NAMESPACE")]
     pub destructive: Option<Destructive>,
     /// Bind the card to this driver for the run, and restore its former driver at the end: vfio-pci, or

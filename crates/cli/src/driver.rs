@@ -37,7 +37,7 @@ pub struct BoundForRun {
     /// Whether standard output is for a document, so that steps go to standard error.
     has_document: bool,
     is_restored: bool,
-    /// Tells other commands that the binding is in use.
+    /// Marks the binding as in use.
     _mark: RunMark,
 }
 

@@ -150,7 +150,7 @@ pub enum DataPlace {
     /// Host memory: the drive writes it and reads it by DMA.
     #[default]
     Host,
-    /// The controller memory buffer of the drive: no data crosses the link.
+    /// The controller memory buffer of the drive: no data crosses the link in samples.
     Cmb,
 }
 

@@ -37,7 +37,7 @@ impl HostPages {
     /// access to it, or when it is pinned.
     ///
     /// # Errors
-    /// Too few pages are reserved, with the command that reserves them.
+    /// Too few pages are reserved, with how many more to reserve, and where.
     pub(crate) fn sized(len: u64, size: Option<HostPageSize>) -> io::Result<HostPages> {
         let Some(size) = size else { return Ok(HostPages::of_any(len)?) };
         HostPages::of(len, size).map_err(|error| {
@@ -63,14 +63,14 @@ impl HostPages {
         let start = unsafe { mmap_anonymous(ptr::null_mut(), len, access, MapFlags::PRIVATE | more) }?;
         let start = NonNull::new(start.cast::<u8>()).ok_or(Errno::NOMEM)?;
         let pages = HostPages { start, len, page_bytes: size.bytes() };
-        // A child of this process would share the pages, and the next store here would go to a copy that no device knows.
+        // A child of this process would share the pages, and the next store here would go to a copy that no device accesses.
         // SAFETY: advice on our own mapping changes no contents.
         unsafe { madvise(start.as_ptr().cast(), len, Advice::LinuxDontFork) }?;
         if size == HostPageSize::Kib4 {
-            // Before the first access: a kernel may join pages, which then have one entry of the IOMMU.
+            // Before the first access: a kernel may use transparent huge pages, which then have one entry of the IOMMU.
             // SAFETY: advice on our own mapping changes no contents.
             match unsafe { madvise(start.as_ptr().cast(), len, Advice::LinuxNoHugepage) } {
-                // A kernel without joined pages does not know the advice.
+                // A kernel without transparent huge pages refuses the advice.
                 Ok(()) | Err(Errno::INVAL) => {}
                 Err(error) => return Err(error),
             }
@@ -215,10 +215,14 @@ impl Drop for HostPages {
     }
 }
 
-/// How to reserve `count` huge pages of this size.
+/// How to reserve `count` huge pages of this size. The file has the total of the pool, of which pages may be in use.
 fn remedy(size: HostPageSize, count: u64) -> String {
     let kib = size.bytes() / 1024;
-    format!("reserve them with: echo {count} > /sys/kernel/mm/hugepages/hugepages-{kib}kB/nr_hugepages")
+    let boot = match size {
+        HostPageSize::Gib1 => " (or on the kernel's command line: hugepagesz=1G hugepages=N)",
+        HostPageSize::Kib4 | HostPageSize::Mib2 => "",
+    };
+    format!("reserve {count} more in /sys/kernel/mm/hugepages/hugepages-{kib}kB/nr_hugepages{boot}")
 }
 
 /// The longest run of pages that follow each other, of pages by ascending address.
@@ -317,20 +321,22 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_a_size_that_is_not_reserved_are_refused_with_the_command_that_reserves_them() {
+    fn pages_of_a_size_that_is_not_reserved_are_refused_with_how_many_more_to_reserve() {
         let small = HostPages::sized(5000, Some(HostPageSize::Kib4)).unwrap();
         assert_eq!((small.page_bytes(), small.len()), (PAGE, 2 * PAGE));
         // No machine has so many.
         let said = HostPages::sized(1 << 46, Some(HostPageSize::Gib1)).unwrap_err().to_string();
-        for words in ["65536 pages of 1GiB", "echo 65536 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"] {
+        for words in
+            ["65536 pages of 1GiB", "reserve 65536 more in /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"]
+        {
             assert!(said.contains(words), "{said}");
         }
     }
 
     #[test]
-    fn the_command_that_reserves_pages_names_their_size() {
-        let command = "reserve them with: echo 3 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
-        assert_eq!(remedy(HostPageSize::Mib2, 3), command);
+    fn the_remedy_names_the_pool_of_the_size_of_the_pages() {
+        let words = "reserve 3 more in /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+        assert_eq!(remedy(HostPageSize::Mib2, 3), words);
     }
 
     #[test]

@@ -145,8 +145,8 @@ pub(crate) fn open_drive(path: &Path, access: &CardAccess, cancel: &Cancel) -> R
 fn in_drive(address: Address) -> String {
     format!(
         "{address}: reads of an NVMe drive put their data into its controller memory buffer, and its writes take them from there, so \
-         there is no DMA of data to or from host memory: every time is that of the drive, from the first store of a command until a \
-         core sees the completion, and says nothing about the bandwidth of the link"
+         in the samples no data crosses the link, only commands and completions: every time runs from the first store of a command \
+         until a core sees the completion, and is no measure of link bandwidth"
     )
 }
 

@@ -53,7 +53,8 @@ pub struct CardAccess {
     pub device: Option<DeviceFile>,
     /// Interface of the kernel by which a card behind VFIO is opened; `None` for the best one.
     pub vfio: Option<VfioInterface>,
-    /// Size of the pages of host memory for DMA by a card behind VFIO; `None` for 2 MiB if enough are reserved, else 4 KiB.
+    /// Size of the pages of host memory for DMA by a card behind VFIO; `None` for 2 MiB if enough are reserved, else 4 KiB;
+    /// with `no-iommu` 2 MiB.
     pub host_pages: Option<HostPageSize>,
     /// Options of an NVMe drive behind VFIO.
     pub drive: DriveOptions,

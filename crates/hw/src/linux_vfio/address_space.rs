@@ -168,7 +168,7 @@ impl AddressSpace {
                 if there.into_iter().all(|is_there| is_there) {
                     return Ok(());
                 }
-                Err(io::Error::other("a page has another physical address than when it was allocated"))
+                Err(io::Error::other("the kernel has moved a page since its allocation: run again"))
             }
         }
     }

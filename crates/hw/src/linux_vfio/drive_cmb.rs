@@ -85,10 +85,10 @@ impl DriveCmb {
         let buffer = format!("the controller memory buffer of {} at BAR{bar}+{offset:#x}, {access}", format_size(len));
         let completions = if self.cmb.holds_completions() { "also completion queues" } else { "no completion queues" };
         match (self.uses.queues, self.uses.data) {
-            (false, _) => format!("I/O queues in host memory, data in {buffer}: none crosses the link"),
+            (false, _) => format!("I/O queues in host memory, data in {buffer}: off the link in samples"),
             (true, false) => format!("I/O submission queue in {buffer}, which can hold {completions}"),
             (true, true) => format!(
-                "I/O submission queue and data in {buffer}, which can hold {completions}: no data crosses the link"
+                "I/O submission queue and data in {buffer}, which can hold {completions}: data off the link in samples"
             ),
         }
     }

@@ -58,7 +58,7 @@ pub enum VfioError {
     },
     /// The device is behind no IOMMU, and its DMA cannot be ended for certain.
     #[error(
-        "{device} is behind no IOMMU and cannot be reset, so a transfer that was left from an earlier run could overwrite memory of others: use a card that can be reset, or an IOMMU"
+        "{device} is behind no IOMMU and cannot be reset, so a transfer that was left from an earlier run could overwrite other memory: use a card that can be reset, or an IOMMU"
     )]
     NotResettable {
         /// Device.

@@ -1,4 +1,4 @@
-//! What a device behind VFIO says of itself.
+//! Facts of a device behind VFIO.
 
 use super::{AddressSpace, PeerRange};
 use crate::linux_sysfs::Address;

@@ -36,7 +36,7 @@
 //! | `xdma` | an engine with descriptors in host memory, of the layout `xdma` |
 //! | `drive`, `own_queue`, `drive_cmb` | an NVMe drive, by [`nvme`](crate::nvme): its runs, its queues, and its controller memory buffer |
 //! | `cmb_space` | such a buffer as memory for loads and stores, or for another device |
-//! | `facts` | what a device says of itself |
+//! | `facts` | facts of a device behind VFIO |
 //! | `unmapped` | a read of a drive to memory that was unmapped just before |
 //! | `peer` | [`PeerRange`]: memory of another device, mapped for a device |
 //! | `host_window` | host memory mapped for a device |

@@ -20,7 +20,7 @@ pub struct VfioOptions<'a> {
     pub peer: Option<PeerRange>,
     /// Interface of the kernel; `None` for [the best one](VfioInterface::choose).
     pub interface: Option<VfioInterface>,
-    /// Size of the pages of host memory for DMA; `None` for 2 MiB if enough are reserved, else 4 KiB.
+    /// Size of the pages of host memory for DMA; `None` for 2 MiB if enough are reserved, else 4 KiB; with `no-iommu` 2 MiB.
     pub pages: Option<HostPageSize>,
     /// Options of an NVMe drive.
     pub drive: DriveOptions,

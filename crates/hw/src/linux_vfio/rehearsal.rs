@@ -114,8 +114,8 @@ impl VfioRehearsal {
         let ranges_of = peer.map(|peer| peer.device).into_iter().chain(has_ranges.then_some(device));
         summary.extend(ranges_of.filter(|of| is_nvme(system, *of)).map(|of| {
             format!(
-                "controller memory buffer of {of}: if a range is in it (CMBLOC and CMBSZ, loaded), it is enabled by CMBMSC while a run \
-                 uses it (stored; then CMBSTS is loaded)"
+                "controller memory buffer of {of}: CAP loaded; since NVMe 1.4, CMBMSC stored, CMBLOC and CMBSZ loaded; if a range is in \
+                 it, CMBMSC is stored for each run, then CMBSTS loaded"
             )
         }));
         summary.extend(
@@ -282,8 +282,8 @@ fn summary(
     )];
     if !by.is_translated() {
         lines.push(
-            "no IOMMU: the card is given physical addresses, nothing blocks its accesses to other memory, and nothing keeps the memory \
-             for it if this process is killed"
+            "no IOMMU: the card is given physical addresses, nothing blocks its accesses to other memory, and if this process is killed, \
+             the memory may be reused under it"
                 .to_owned(),
         );
     }

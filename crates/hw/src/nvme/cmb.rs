@@ -196,7 +196,7 @@ fn is_enabled_at(bar: &impl Bar, address: u64) -> Result<bool, NvmeError> {
     Ok(register::load(bar, CMBSTS)? & INVALID_ADDRESS == 0)
 }
 
-/// Whether a controller has CMBMSC, so that its buffer is accessible only while it is enabled.
+/// Whether a controller has CMBMSC (NVMe 1.4 or newer).
 ///
 /// # Errors
 /// [`NvmeError::Gone`], and errors of accesses to `bar`.

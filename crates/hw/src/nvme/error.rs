@@ -24,7 +24,7 @@ pub(crate) enum NvmeError {
     /// A property that an option needs.
     #[error("{because}: use another drive, or remove the option {option}")]
     NoOption { because: &'static str, option: &'static str },
-    /// Fewer I/O queue pairs than before.
+    /// Fewer I/O queue pairs than needed.
     #[error(
         "the drive grants {granted} I/O queue pairs (Set Features, Number of Queues), and the run needs {wanted}: use fewer --channels"
     )]

@@ -83,7 +83,8 @@ impl Queues {
     pub(super) fn limit_of_pairs(self, pairs: u32) -> String {
         match self {
             Queues::Own => {
-                format!("the drive grants {pairs} I/O queue pairs (Set Features, Number of Queues, and its doorbells)")
+                let pairs = if pairs == 1 { "1 I/O queue pair".to_owned() } else { format!("{pairs} I/O queue pairs") };
+                format!("{pairs} can be used (Number of Queues, doorbells in the BAR, at most {MOST_PAIRS})")
             }
             Queues::Kernel | Queues::Ioctl => "the kernel's driver chooses the queue of a command".to_owned(),
         }

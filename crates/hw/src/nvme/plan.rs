@@ -86,7 +86,11 @@ impl fmt::Display for DrivePlan {
                 ("writes to the drive", "", format!("from {}", offsets(&self.transfer)), format!("; {overwritten}"))
             }
             (Verb::Store, Some(reads)) => (
-                "reads of the drive and writes to it, alternately",
+                if self.pairs > 1 {
+                    "reads of the drive and writes to it"
+                } else {
+                    "reads of the drive and writes to it, alternately"
+                },
                 " of each",
                 format!("reads to {}, writes from {}", offsets(&self.transfer), offsets(reads)),
                 format!("; {overwritten}, and blocks behind it are read"),
@@ -176,7 +180,7 @@ fn call(core: u32, call: &DmaCall, limits: &DriveLimits) -> Result<DrivePlan, Re
         Share::List => return refused("a list that is built by the call", "commands are prepared in advance"),
     }
     if channel != 0 {
-        return refused(format!("channel {channel} of a card"), "a call uses the first I/O queue pair, counted from 0");
+        return refused(format!("channel {channel} of a card"), "a call uses channel 0, the first I/O queue pair");
     }
     let queues = self::queues(descriptors, completion, limits)?;
     let by_interrupt = completion == Completion::Interrupt;
@@ -244,7 +248,8 @@ fn fits(asked: DrivePlan, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
     }
     let in_cmb = asked.queue_bytes_in_cmb() / PAGE;
     if let Some(CmbLimits { pages, .. }) = limits.cmb.filter(|cmb| cmb.pages < in_cmb) {
-        let because = format!("the controller memory buffer has room for {pages}, of a page each");
+        let pages = if pages == 1 { "1 page".to_owned() } else { format!("{pages} pages") };
+        let because = format!("the controller memory buffer has {pages}: use fewer --channels");
         return refused(format!("{in_cmb} queues in the drive"), because);
     }
     let window_end = |of: Transfer| of.window.offset.saturating_add(of.window.len.max(of.bytes));
@@ -328,7 +333,7 @@ fn fits_one(transfer: &Transfer, limits: &DriveLimits) -> Result<(), Refusal> {
             None => ("host memory", "can be mapped"),
             Some(_) => ("the controller memory buffer", "are there for data"),
         };
-        let because = format!("{} {may}", format_size(mapped_bytes));
+        let because = format!("{} {may}: use a smaller --window", format_size(mapped_bytes));
         return refused(format!("a window of {} of {of}", format_size(window.len)), because);
     }
     Ok(())
@@ -422,13 +427,13 @@ mod tests {
         let words = of(&on(4), &granted).unwrap().ok().unwrap().to_string();
         assert!(words.contains("at most 63 outstanding on each of 4 I/O queue pairs"), "{words}");
         let said = verdict(&on(5), &granted);
-        assert!(said.contains("5 channels of a card: the drive grants 4 I/O queue pairs"), "{said}");
+        assert!(said.contains("5 channels of a card: 4 I/O queue pairs can be used"), "{said}");
         let of_kernel = DriveLimits { queues: Queues::Kernel, pairs: 1, ..limits() };
         assert!(verdict(&on(2), &of_kernel).contains("the kernel's driver chooses the queue"));
         let in_cmb = DriveLimits { cmb: Some(cmb_of(true)), ..granted };
         assert_eq!(verdict(&on(2), &in_cmb), "depth 63");
         let said = verdict(&on(3), &in_cmb);
-        assert!(said.contains("3 queues in the drive: the controller memory buffer has room for 2"), "{said}");
+        assert!(said.contains("3 queues in the drive: the controller memory buffer has 2 pages"), "{said}");
     }
 
     #[test]
@@ -457,6 +462,7 @@ mod tests {
         let read = Transfer { verb: Verb::Load, window: window(64 << 10), ..write };
         let found = of(&Plan::new(vec![job(write), job(read)], 1), &named(64 << 10)).unwrap().ok().unwrap();
         assert_eq!((found.pairs, found.reads), (2, Some(read)));
+        assert!(found.to_string().contains("reads of the drive and writes to it: 2 x 512B of each"), "{found}");
         assert!(
             verdict(&Plan::new(vec![job(write), job(Transfer { count: 3, ..read })], 1), &named(64 << 10))
                 .contains("2 jobs")

@@ -276,7 +276,7 @@ fn check_group(function: &PciFunction) -> Result<Vec<String>, DriverError> {
         if !permits_untranslated(function.system()) {
             return Err(DriverError::NoIommu { function: address, path: function.path("iommu_group") });
         }
-        let note = "is behind no IOMMU, which this kernel was told to permit (enable_unsafe_noiommu_mode): a program that opens it \
+        let note = "is behind no IOMMU, which this kernel permits (enable_unsafe_noiommu_mode): a program that opens it \
                     through VFIO can reach all memory of this machine";
         return Ok(vec![format!("{address} {note}")]);
     };

@@ -51,7 +51,7 @@ pub enum DriverError {
     },
     /// The function has no IOMMU.
     #[error(
-        "{function} is behind no IOMMU (no {}), and vfio-pci needs one: enable VT-d or AMD-Vi in the firmware setup, and boot with intel_iommu=on on Intel processors; or, if the device may reach all memory of this machine, on a kernel with CONFIG_VFIO_NOIOMMU: echo 1 > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode",
+        "{function} is behind no IOMMU (no {}), and vfio-pci needs one: enable VT-d or AMD-Vi in the firmware setup, and boot with intel_iommu=on on Intel processors; or, if the device may reach all memory of this machine, on a kernel with CONFIG_VFIO_NOIOMMU: echo 1 > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode, then --vfio no-iommu",
         path.display()
     )]
     NoIommu {

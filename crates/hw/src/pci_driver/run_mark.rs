@@ -1,4 +1,4 @@
-//! The mark of a binding for one run: it tells a binding that a killed process left from one that a user made.
+//! The mark of a binding for one run: it separates bindings that a killed process left from those that a user made.
 
 use super::{DriverError, Journal, PciFunction};
 use crate::linux_sysfs::{Address, System};
