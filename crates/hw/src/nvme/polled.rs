@@ -268,3 +268,109 @@ impl Found {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fake::{Fake, FakeMemory, Fault};
+    use super::super::memory::{DmaMemory as _, PAGE};
+    use super::super::{Controller, DataPointer, IoQueues, queue_bytes};
+    use super::*;
+
+    const DATA: u64 = queue_bytes(1);
+
+    fn memory() -> FakeMemory {
+        FakeMemory::new(DATA + PAGE)
+    }
+
+    /// A read of one logical block.
+    fn read(memory: &FakeMemory, block: u64) -> Command {
+        Command::read(5, block, 1, DataPointer::prp([memory.iova(DATA), 0]))
+    }
+
+    #[allow(clippy::unnecessary_wraps)] // The signature of a check.
+    fn always() -> Result<(), NvmeError> {
+        Ok(())
+    }
+
+    fn never() -> Result<(), NvmeError> {
+        Err(NvmeError::Late)
+    }
+
+    #[test]
+    fn commands_go_on_after_a_refused_one_at_any_depth_and_length_of_the_queue() {
+        for most_entries in [2, 3, 64] {
+            let memory = memory();
+            let fake = Fake::with_entries(&memory, Fault::Batches(1), most_entries);
+            let mut controller = Controller::enable(&fake, &memory, 0, None, &mut always).unwrap();
+            let most = controller.create_queues(IoQueues::Host, 1, None, &mut always).unwrap();
+            assert_eq!(most, most_entries - 1);
+            let (good, beyond) = (read(&memory, 0), read(&memory, Fake::BLOCKS));
+            let mut reads = 0;
+            for (depth, then) in [(1, 1), (1, most), (most, 1), (most, most)] {
+                // Also more than a round of the queue, so that no former entry is at its place by chance.
+                for count in [3, 70, 128] {
+                    let mut all = [vec![good; count], vec![beyond], vec![good; 5]].concat().into_iter();
+                    let said = controller.run(depth, |_| all.next(), &mut never).unwrap_err().to_string();
+                    assert!(said.contains("LBA Out of Range"), "{depth}: {said}");
+                    let mut rest = [good; 128].into_iter().take(count);
+                    assert_eq!(controller.run(then, |_| rest.next(), &mut never), Ok(()), "{depth}, {then}, {count}");
+                    assert_eq!(controller.waiting_for(), "", "{depth}, {then}, {count}");
+                    // Of the five behind the refused one, those drawn are submitted, but for the last one maybe.
+                    let drawn = 5 - all.len() as u64;
+                    reads += 2 * count as u64 + drawn.saturating_sub(1);
+                    let found = fake.reads();
+                    assert!((reads..=reads + 1).contains(&found), "{found} of {reads} reads: {depth}, {then}, {count}");
+                    reads = found;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_completion_with_more_information_ends_no_run() {
+        for depth in [1, 2] {
+            let memory = memory();
+            let fake = Fake::new(&memory, Fault::HasMore);
+            let mut controller = Controller::enable(&fake, &memory, 0, None, &mut always).unwrap();
+            controller.create_queues(IoQueues::Host, 1, None, &mut always).unwrap();
+            let mut reads = (0..100).map(|_| read(&memory, 0));
+            assert_eq!(controller.run(depth, |_| reads.next(), &mut never), Ok(()));
+            assert_eq!(fake.reads(), 100, "{depth}");
+        }
+    }
+
+    #[test]
+    fn fewer_commands_than_before_are_outstanding_after_a_run_that_was_ended() {
+        let memory = memory();
+        let fake = Fake::new(&memory, Fault::Batches(9));
+        let mut controller = Controller::enable(&fake, &memory, 0, None, &mut always).unwrap();
+        controller.create_queues(IoQueues::Host, 1, None, &mut always).unwrap();
+        let flush = |_| Some(Command::flush(5));
+        assert_eq!(controller.run(8, flush, &mut never), Err(NvmeError::Late));
+        fake.complete_all();
+        fake.forget_most_outstanding();
+        let mut ten = [Command::flush(5); 10].into_iter();
+        // Each batch has one command now.
+        assert_eq!(
+            controller.run(1, |_| ten.next(), &mut || {
+                fake.complete_all();
+                Ok(())
+            }),
+            Ok(())
+        );
+        assert_eq!((fake.most_outstanding(), controller.waiting_for()), (1, ""));
+    }
+
+    #[test]
+    fn a_completion_of_no_command_is_named_at_any_depth() {
+        for depth in [1, 2] {
+            let memory = memory();
+            let fake = Fake::new(&memory, Fault::WrongIoIdentifier);
+            let mut controller = Controller::enable(&fake, &memory, 0, None, &mut always).unwrap();
+            controller.create_queues(IoQueues::Host, 1, None, &mut always).unwrap();
+            let flush = |_| Some(Command::flush(5));
+            assert_eq!(controller.run(depth, flush, &mut never), Err(NvmeError::Unknown(9)), "{depth}");
+            assert_eq!(controller.waiting_for(), "Flush", "{depth}");
+        }
+    }
+}
