@@ -114,8 +114,9 @@ pub fn the_engine_of_a_device_file_keeps_every_promise() {
 
 pub fn an_engine_whose_memory_decoding_is_turned_off_is_an_error_with_that_cause() {
     let mut guest = shared();
-    let bench =
-        format!("lanemark bench --on {EDU} --bind vfio-pci --device edu --question dma_read_latency --budget 60");
+    let bench = format!(
+        "lanemark bench --on {EDU} --bind vfio-pci --device edu --question dma_read_latency --interval 0.0001 --budget 60"
+    );
     guest.expect(&format!("rm -f status; ({bench} >said 2>&1; echo $? >status) >/dev/null 2>&1 &"));
     let config = format!("/sys/bus/pci/devices/{EDU}/config");
     // Its transfers have begun.

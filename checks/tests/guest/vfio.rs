@@ -148,7 +148,8 @@ pub fn a_range_that_the_mtrrs_make_another_type_is_refused_behind_vfio() {
 /// Turns memory decoding off during a run on ranges of the card, which must fail: its messages.
 fn without_decoding(guest: &mut Guest, asked: &str) -> String {
     storage::fresh(guest);
-    let bench = format!("lanemark bench --on 0000:01:00.0 --bar {asked} --budget 10");
+    // An interval that no run reaches: it lasts as long as its budget.
+    let bench = format!("lanemark bench --on 0000:01:00.0 --bar {asked} --interval 0.0001 --budget 10");
     guest.expect("lanemark bind 0000:01:00.0");
     guest.expect(&format!("rm -f status; ({bench} >said 2>&1; echo $? >status) >/dev/null 2>&1 &"));
     let decodes = format!("$(( 0x$(xxd -s 4 -l 1 -p {CARD}/config) & 2 ))");
