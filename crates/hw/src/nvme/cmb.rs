@@ -209,7 +209,7 @@ pub(crate) fn has_cmb_control(bar: &impl Bar) -> Result<bool, NvmeError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::{Fake, FakeCmb, FakeMemory, Fault};
+    use super::super::fake::{Fake, FakeCmb, FakeMemory, Fault, always, never};
     use super::super::memory::DmaMemory as _;
     use super::super::{Command, Controller, DataPointer, IoQueues, queue_bytes};
     use super::*;
@@ -279,15 +279,6 @@ mod tests {
 
     fn memory() -> FakeMemory {
         FakeMemory::new(PLACE + PAGE)
-    }
-
-    #[allow(clippy::unnecessary_wraps)] // The signature of a check.
-    fn always() -> Result<(), NvmeError> {
-        Ok(())
-    }
-
-    fn never() -> Result<(), NvmeError> {
-        Err(NvmeError::Late)
     }
 
     #[test]

@@ -356,7 +356,7 @@ fn entries(capabilities: Capabilities) -> u16 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::{Bell, Fake, FakeMemory, Fault};
+    use super::super::fake::{Bell, Fake, FakeMemory, Fault, always, never};
     use super::super::{DataPointer, list_bytes};
     use super::*;
     use crate::drive_options::DataPointers;
@@ -372,18 +372,9 @@ mod tests {
         FakeMemory::new(PLACE + (64 << 10) + PAGE)
     }
 
-    #[allow(clippy::unnecessary_wraps)] // The signature of a check.
-    fn always() -> Result<(), NvmeError> {
-        Ok(())
-    }
-
     /// The data pointer of `bytes` bytes at the place for data.
     fn pointer(memory: &FakeMemory, bytes: u64) -> DataPointer {
         DataPointer::of(DataPointers::Prp, memory, memory.iova(PLACE), bytes, LIST)
-    }
-
-    fn never() -> Result<(), NvmeError> {
-        Err(NvmeError::Late)
     }
 
     #[test]

@@ -6,6 +6,17 @@ use super::memory::{Bar, COMPLETION, DmaMemory, Doorbell, ENTRIES, Interrupt, PA
 use rustix::io::Errno;
 use std::cell::{Cell, RefCell};
 
+/// A check that ends no wait.
+#[allow(clippy::unnecessary_wraps)] // The signature of a check.
+pub(super) fn always() -> Result<(), NvmeError> {
+    Ok(())
+}
+
+/// A check that ends a wait at its first call.
+pub(super) fn never() -> Result<(), NvmeError> {
+    Err(NvmeError::Late)
+}
+
 /// Host memory that the fake controller reads and writes.
 #[derive(Debug)]
 pub(super) struct FakeMemory(RefCell<Vec<u64>>);

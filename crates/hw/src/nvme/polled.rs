@@ -271,7 +271,7 @@ impl Found {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::{Fake, FakeMemory, Fault};
+    use super::super::fake::{Fake, FakeMemory, Fault, always, never};
     use super::super::memory::{DmaMemory as _, PAGE};
     use super::super::{Controller, DataPointer, IoQueues, queue_bytes};
     use super::*;
@@ -285,15 +285,6 @@ mod tests {
     /// A read of one logical block.
     fn read(memory: &FakeMemory, block: u64) -> Command {
         Command::read(5, block, 1, DataPointer::prp([memory.iova(DATA), 0]))
-    }
-
-    #[allow(clippy::unnecessary_wraps)] // The signature of a check.
-    fn always() -> Result<(), NvmeError> {
-        Ok(())
-    }
-
-    fn never() -> Result<(), NvmeError> {
-        Err(NvmeError::Late)
     }
 
     #[test]

@@ -88,7 +88,7 @@ fn checked(
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::{Bell, Fake, FakeCmb, FakeMemory, Fault};
+    use super::super::fake::{Bell, Fake, FakeCmb, FakeMemory, Fault, always, never};
     use super::super::{Cmb, CmbUses, Controller, DataPointer, IoInterrupts, IoQueues, MappedCmb, PAGE, queue_bytes};
     use super::*;
     use crate::drive_options::DataPointers;
@@ -98,15 +98,6 @@ mod tests {
 
     fn memory() -> FakeMemory {
         FakeMemory::new(DATA + 16 * PAGE)
-    }
-
-    #[allow(clippy::unnecessary_wraps)] // The signature of a check.
-    fn always() -> Result<(), NvmeError> {
-        Ok(())
-    }
-
-    fn never() -> Result<(), NvmeError> {
-        Err(NvmeError::Late)
     }
 
     /// A read of one block, to a place of its own.
