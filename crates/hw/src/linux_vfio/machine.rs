@@ -465,7 +465,7 @@ impl VfioMachine {
         }
         match (self.address_space.device().check_decoding(), done) {
             (Ok(()), done) => done,
-            // It says when it was seen, too.
+            // The error of the run may say more, such as the offset of the access.
             (Err(VfioError::Gone { .. }), Err(gone @ Device { .. })) => Err(gone),
             (Err(cause), _) => Err(Device { machine: self.facts.name.clone(), what: cause.to_string() }),
         }

@@ -32,7 +32,7 @@ const SGL: u64 = 1 << 14;
 /// First bit of the identifier in the first word of an entry. Source: NVM Express Base Specification 2.0, figure "Command Dword 0".
 pub(super) const ID: u32 = 16;
 
-/// What a command is for, in messages.
+/// The kind of a command: its opcode, and its name in messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(super) enum Kind {
