@@ -53,23 +53,12 @@ static u64 bar_bytes(struct pci_dev *pdev, unsigned int bar)
 	return PAGE_ALIGNED(pci_resource_start(pdev, bar)) && PAGE_ALIGNED(len) ? len : 0;
 }
 
-static void get_info(struct lanemark *card, struct lanemark_info *info)
-{
-	unsigned int bar;
-
-	info->version = LANEMARK_VERSION;
-	for (bar = 0; bar < ARRAY_SIZE(info->bar_bytes); bar++)
-		info->bar_bytes[bar] = bar_bytes(card->pdev, bar);
-}
-
 static int lanemark_open(struct inode *inode, struct file *file)
 {
 	struct lanemark *card = container_of(file->private_data, struct lanemark, misc);
 	int error;
 
-	if (!capable(CAP_SYS_RAWIO))
-		return -EACCES;
-	error = security_locked_down(LOCKDOWN_PCI_ACCESS);
+	error = capable(CAP_SYS_RAWIO) ? security_locked_down(LOCKDOWN_PCI_ACCESS) : -EACCES;
 	if (error)
 		return error;
 	mutex_lock(&card->io_lock);
@@ -137,7 +126,7 @@ static int set_window(struct lanemark *card, const struct lanemark_window *asked
 	/* Without a page attribute table every mapping is UC-. */
 	if (!pat_enabled() && asked->type != LANEMARK_UC_MINUS)
 		return -EOPNOTSUPP;
-	len = bar_bytes(card->pdev, asked->bar);
+	len = card->info.bar_bytes[asked->bar];
 	if (end > len)
 		return len ? -ERANGE : -ENXIO;
 	mutex_lock(&card->map_lock);
@@ -173,10 +162,7 @@ static void lanemark_vma_close(struct vm_area_struct *vma)
 }
 
 /* No pages come later: those of a removed function are gone. */
-static const struct vm_operations_struct lanemark_vm_ops = {
-	.open = lanemark_vma_open,
-	.close = lanemark_vma_close,
-};
+static const struct vm_operations_struct lanemark_vm_ops = { .open = lanemark_vma_open, .close = lanemark_vma_close };
 
 static int lanemark_mmap(struct file *file, struct vm_area_struct *vma)
 {
@@ -280,8 +266,7 @@ static ssize_t copy(struct file *file, char __user *user, size_t len, loff_t *at
 			error = copy_chunk(file->private_data, chunk, *at + done, part, len - done, is_write);
 		if (!error && !is_write && copy_to_user(user + done, chunk, part))
 			error = -EFAULT;
-		if (!error)
-			done += part;
+		done += error ? 0 : part;
 		cond_resched();
 	}
 	*at += done;
@@ -306,7 +291,7 @@ static long lanemark_ioctl(struct file *file, unsigned int request, unsigned lon
 		struct lanemark_window window;
 		struct lanemark_page page;
 		struct lanemark_dma_map map;
-		struct lanemark_dma_unmap unmap;
+		union lanemark_dma_call call;
 		u32 is_on;
 	} argument = {};
 	long error = 0;
@@ -325,13 +310,11 @@ static long lanemark_ioctl(struct file *file, unsigned int request, unsigned lon
 		else if (request == LANEMARK_IOC_WINDOW)
 			error = set_window(card, &argument.window);
 		else if (request == LANEMARK_IOC_INFO)
-			get_info(card, &argument.info);
+			argument.info = card->info;
 		else if (argument.is_on > 1)
 			error = -EINVAL;
-		else if (argument.is_on)
-			pci_set_master(card->pdev);
 		else
-			pci_clear_master(card->pdev);
+			(argument.is_on ? pci_set_master : pci_clear_master)(card->pdev);
 		mutex_unlock(&card->io_lock);
 		break;
 	case LANEMARK_IOC_PAGE:
@@ -341,7 +324,8 @@ static long lanemark_ioctl(struct file *file, unsigned int request, unsigned lon
 		error = lanemark_dma_begin(card, &argument.map);
 		break;
 	case LANEMARK_IOC_DMA_UNMAP:
-		error = lanemark_dma_finish(card, &argument.unmap);
+	case LANEMARK_IOC_DMA_SYNC:
+		error = lanemark_dma_call(card, &argument.call, request == LANEMARK_IOC_DMA_SYNC);
 		break;
 	default:
 		return -ENOTTY;
@@ -354,10 +338,8 @@ static long lanemark_ioctl(struct file *file, unsigned int request, unsigned lon
 
 static const struct file_operations lanemark_fops = {
 	.owner = THIS_MODULE,
-	.open = lanemark_open,
-	.release = lanemark_release,
-	.read = lanemark_read,
-	.write = lanemark_write,
+	.open = lanemark_open, .release = lanemark_release,
+	.read = lanemark_read, .write = lanemark_write,
 	.llseek = no_seek_end_llseek,
 	.mmap = lanemark_mmap,
 	.unlocked_ioctl = lanemark_ioctl,
@@ -367,7 +349,7 @@ static const struct file_operations lanemark_fops = {
 static int lanemark_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	struct lanemark *card;
-	int error;
+	int error, bar;
 
 	/* Not by an id that was given to the driver, which may match every function. */
 	if (!id->override_only || pdev->hdr_type != PCI_HEADER_TYPE_NORMAL)
@@ -390,6 +372,9 @@ static int lanemark_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	error = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
 	if (error)
 		goto release;
+	card->info.version = LANEMARK_VERSION;
+	for (bar = 0; bar < ARRAY_SIZE(card->info.bar_bytes); bar++)
+		card->info.bar_bytes[bar] = bar_bytes(pdev, bar);
 	card->segment_bytes = min_t(size_t, UINT_MAX, dma_max_mapping_size(&pdev->dev));
 	dma_set_max_seg_size(&pdev->dev, card->segment_bytes);
 	/* The file is in the folder /dev/lanemark. */
@@ -433,10 +418,7 @@ static void lanemark_remove(struct pci_dev *pdev)
 static const struct pci_device_id named[] = { { PCI_DEVICE(PCI_ANY_ID, PCI_ANY_ID), .override_only = 1 }, { } };
 
 static struct pci_driver lanemark_driver = {
-	.name = "lanemark",
-	.id_table = named,
-	.probe = lanemark_probe,
-	.remove = lanemark_remove,
+	.name = "lanemark", .id_table = named, .probe = lanemark_probe, .remove = lanemark_remove,
 };
 module_pci_driver(lanemark_driver);
 

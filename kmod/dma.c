@@ -122,19 +122,33 @@ int lanemark_dma_begin(struct lanemark *card, struct lanemark_dma_map *asked)
 	return error;
 }
 
-int lanemark_dma_finish(struct lanemark *card, struct lanemark_dma_unmap *asked)
+/* Gives a streaming mapping to the cores and back to the device. */
+static void sync(struct lanemark *card, struct dma_mapping *dma, struct lanemark_dma_sync *times)
+{
+	u64 begun = ktime_get_ns(), between;
+
+	dma_sync_sgtable_for_cpu(&card->pdev->dev, &dma->table, dma->direction);
+	between = ktime_get_ns();
+	dma_sync_sgtable_for_device(&card->pdev->dev, &dma->table, dma->direction);
+	times->for_device_ns = ktime_get_ns() - between;
+	times->for_cpu_ns = between - begun;
+}
+
+int lanemark_dma_call(struct lanemark *card, union lanemark_dma_call *asked, bool is_sync)
 {
 	struct dma_mapping *dma;
 	int error;
 
-	if (asked->handle >= MOST_MAPPINGS || asked->reserved)
+	if (asked->unmap.handle >= MOST_MAPPINGS || asked->unmap.reserved)
 		return -EINVAL;
 	mutex_lock(&card->io_lock);
-	dma = &card->dma[asked->handle];
-	/* The mappings of a removed function have ended. */
-	error = dma->pages || dma->coherent ? 0 : -EINVAL;
-	if (!error)
-		lanemark_dma_end(card, dma, asked);
+	dma = &card->dma[asked->unmap.handle];
+	/* The mappings of a removed function have ended. Coherent memory is not synchronised. */
+	error = dma->pages || (dma->coherent && !is_sync) ? 0 : -EINVAL;
+	if (!error && is_sync)
+		sync(card, dma, &asked->sync);
+	else if (!error)
+		lanemark_dma_end(card, dma, &asked->unmap);
 	mutex_unlock(&card->io_lock);
 	return error;
 }

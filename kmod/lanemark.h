@@ -23,11 +23,18 @@ struct dma_mapping {
 	size_t len;
 };
 
+/* Both begin with a handle and 0. */
+union lanemark_dma_call {
+	struct lanemark_dma_unmap unmap;
+	struct lanemark_dma_sync sync;
+};
+
 struct lanemark {
 	struct kref references;
 	struct pci_dev *pdev; /* NULL after removal; under io_lock */
 	struct miscdevice misc;
 	char name[32];
+	struct lanemark_info info;
 	unsigned int segment_bytes; /* Longest segment of a mapping: bounce buffers are short. */
 
 	struct mutex io_lock;
@@ -45,8 +52,8 @@ struct lanemark {
 
 /* Pins and maps memory of the calling process, or allocates coherent memory. */
 int lanemark_dma_begin(struct lanemark *card, struct lanemark_dma_map *asked);
-/* Ends a mapping by its handle. */
-int lanemark_dma_finish(struct lanemark *card, struct lanemark_dma_unmap *asked);
+/* Synchronises a mapping by its handle, or ends it. */
+int lanemark_dma_call(struct lanemark *card, union lanemark_dma_call *asked, bool is_sync);
 /* Unmaps and unpins a mapping, if it is one, and measures both; under io_lock. */
 void lanemark_dma_end(struct lanemark *card, struct dma_mapping *dma, struct lanemark_dma_unmap *times);
 /* Reads the memory type of a page of the calling process back, which is mapped from the file. */

@@ -12,7 +12,7 @@
 #include <linux/types.h>
 
 /** LANEMARK_VERSION - Version of this interface, in &struct lanemark_info. */
-#define LANEMARK_VERSION 2
+#define LANEMARK_VERSION 3
 
 /** LANEMARK_MOST_DMA_BYTES - Longest DMA mapping, in bytes. */
 #define LANEMARK_MOST_DMA_BYTES (64ULL << 20)
@@ -131,6 +131,20 @@ struct lanemark_dma_unmap {
 	__u64 unpin_ns;
 };
 
+/**
+ * struct lanemark_dma_sync - Maintenance of a streaming DMA mapping, which stays.
+ * @handle: In: number of the mapping.
+ * @reserved: In: 0.
+ * @for_cpu_ns: Out: time of dma_sync_sgtable_for_cpu(), after which the cores may access the memory.
+ * @for_device_ns: Out: time of dma_sync_sgtable_for_device(), which follows it.
+ */
+struct lanemark_dma_sync {
+	__u32 handle;
+	__u32 reserved;
+	__u64 for_cpu_ns;
+	__u64 for_device_ns;
+};
+
 /** LANEMARK_IOC_INFO - Reads the properties of the function. */
 #define LANEMARK_IOC_INFO _IOR('L', 0x60, struct lanemark_info)
 /** LANEMARK_IOC_WINDOW - Sets the window; EBUSY while pages of the former one are mapped. */
@@ -143,5 +157,7 @@ struct lanemark_dma_unmap {
 #define LANEMARK_IOC_DMA_MAP _IOWR('L', 0x64, struct lanemark_dma_map)
 /** LANEMARK_IOC_DMA_UNMAP - Unmaps and unpins it; closing the file does so too. */
 #define LANEMARK_IOC_DMA_UNMAP _IOWR('L', 0x65, struct lanemark_dma_unmap)
+/** LANEMARK_IOC_DMA_SYNC - Synchronises a streaming mapping for the cores, then for the device; EINVAL if coherent. */
+#define LANEMARK_IOC_DMA_SYNC _IOWR('L', 0x66, struct lanemark_dma_sync)
 
 #endif

@@ -74,6 +74,7 @@ static void refusals(unsigned bar, __u64 len)
 	struct lanemark_page page = { .address = (__u64)(unsigned long)&page };
 	struct lanemark_dma_map dma = { 0 };
 	struct lanemark_dma_unmap unmap = { 0 };
+	struct lanemark_dma_sync sync = { 0 };
 	__u32 on = 2;
 
 	expect("a second program", open(path, O_RDWR), EBUSY);
@@ -113,7 +114,17 @@ static void refusals(unsigned bar, __u64 len)
 	dma.bounced = 2;
 	expect("DMA_MAP with bounced = 2", ioctl(file, LANEMARK_IOC_DMA_MAP, &dma), EINVAL);
 	expect("the end of no mapping", ioctl(file, LANEMARK_IOC_DMA_UNMAP, &unmap), EINVAL);
-	expect("another request", ioctl(file, _IO('L', 0x66)), ENOTTY);
+	expect("the sync of no mapping", ioctl(file, LANEMARK_IOC_DMA_SYNC, &sync), EINVAL);
+	dma.bounced = 0;
+	expect("coherent memory", ioctl(file, LANEMARK_IOC_DMA_MAP, &dma), 0);
+	sync.handle = unmap.handle = dma.handle;
+	expect("the sync of coherent memory", ioctl(file, LANEMARK_IOC_DMA_SYNC, &sync), EINVAL);
+	unmap.reserved = 1;
+	expect("reserved = 1", ioctl(file, LANEMARK_IOC_DMA_UNMAP, &unmap), EINVAL);
+	unmap.reserved = 0;
+	expect("the end of coherent memory", ioctl(file, LANEMARK_IOC_DMA_UNMAP, &unmap), 0);
+	expect("a second end", ioctl(file, LANEMARK_IOC_DMA_UNMAP, &unmap), EINVAL);
+	expect("another request", ioctl(file, _IO('L', 0x67)), ENOTTY);
 	puts("all refused");
 }
 
@@ -126,14 +137,20 @@ static void dma(void)
 		for (__u64 len = PAGE; len <= 1 << 20; len *= 16) {
 			struct lanemark_dma_map asked = { .len = len, .direction = direction, .bounced = 1 };
 			struct lanemark_dma_unmap unmap = { 0 };
+			struct lanemark_dma_sync sync = { 0 };
 
 			asked.address = direction == LANEMARK_COHERENT ? 0 : (__u64)(unsigned long)memory;
 			expect("map", ioctl(file, LANEMARK_IOC_DMA_MAP, &asked), 0);
-			unmap.handle = asked.handle;
+			sync.handle = unmap.handle = asked.handle;
+			if (direction != LANEMARK_COHERENT)
+				expect("sync", ioctl(file, LANEMARK_IOC_DMA_SYNC, &sync), 0);
 			printf("direction %u, %llu B: %u segments, %u pages bounced, pin %llu ns, map %llu ns", direction, len,
 			       asked.segments, asked.bounced, asked.pin_ns, asked.map_ns);
 			expect("unmap", ioctl(file, LANEMARK_IOC_DMA_UNMAP, &unmap), 0);
+			printf(", sync for cpu %llu ns, for device %llu ns", sync.for_cpu_ns, sync.for_device_ns);
 			printf(", unmap %llu ns, unpin %llu ns\n", unmap.unmap_ns, unmap.unpin_ns);
+			if ((direction != LANEMARK_COHERENT) != (sync.for_cpu_ns && sync.for_device_ns))
+				exit(1);
 			if (!asked.map_ns || !unmap.unmap_ns || !asked.pin_ns != (direction == LANEMARK_COHERENT))
 				exit(1);
 		}
@@ -148,15 +165,16 @@ static void dma(void)
 /* Requests with random contents, many of them nearly right; the seed is fixed. */
 static void fuzz(unsigned long calls)
 {
-	static const unsigned long requests[] = { LANEMARK_IOC_INFO,	   LANEMARK_IOC_WINDOW,	 LANEMARK_IOC_PAGE,
-						  LANEMARK_IOC_BUS_MASTER, LANEMARK_IOC_DMA_MAP, LANEMARK_IOC_DMA_UNMAP };
+	static const unsigned long requests[] = { LANEMARK_IOC_INFO,	  LANEMARK_IOC_WINDOW,	LANEMARK_IOC_PAGE,
+						  LANEMARK_IOC_BUS_MASTER, LANEMARK_IOC_DMA_MAP, LANEMARK_IOC_DMA_UNMAP,
+						  LANEMARK_IOC_DMA_SYNC };
 	char *memory = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	__u64 accepted = 0;
 
 	srandom(1);
 	for (unsigned long nth = 0; nth < calls; nth++) {
 		__u64 words[8], corner[] = { 0, 1, 2, PAGE, 2 * PAGE, 4 << 20, 1ULL << 63, ~0ULL, (__u64)(unsigned long)memory };
-		unsigned long request = requests[random() % 6];
+		unsigned long request = requests[random() % 7];
 
 		for (unsigned i = 0; i < 8; i++)
 			words[i] = random() % 8 ? corner[random() % 9] : (__u64)random() << 33 ^ random();

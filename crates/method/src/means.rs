@@ -57,8 +57,7 @@ impl Means {
         match self {
             Means::Map { strategy, .. } => strategy.name(),
             Means::Pool => "pool",
-            Means::Kernel { memory: KernelMemory::Streaming, .. } => "kernel_streaming",
-            Means::Kernel { memory: KernelMemory::Coherent, .. } => "kernel_coherent",
+            Means::Kernel { memory, .. } => memory.name(),
         }
     }
 
@@ -150,27 +149,42 @@ impl Table {
     }
 }
 
-/// Memory that the kernel's DMA API maps.
+/// Memory that the kernel's DMA API maps, and the direction of the device's accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KernelMemory {
     /// Pages of a program, pinned and mapped in both directions for a while (`dma_map_sgtable`).
     Streaming,
+    /// The same, mapped for reads by the device (`DMA_TO_DEVICE`).
+    ToDevice,
+    /// The same, mapped for writes by the device (`DMA_FROM_DEVICE`).
+    FromDevice,
     /// Memory that the kernel allocates for the device and the cores (`dma_alloc_coherent`).
     Coherent,
 }
 
 impl KernelMemory {
-    const ALL: [KernelMemory; 2] = [KernelMemory::Streaming, KernelMemory::Coherent];
+    const ALL: [KernelMemory; 4] =
+        [KernelMemory::Streaming, KernelMemory::ToDevice, KernelMemory::FromDevice, KernelMemory::Coherent];
 
-    /// The parts of a mapping of this memory.
+    /// The measured parts of a mapping of this memory: for one direction, those in which a bounce buffer is copied.
     #[must_use]
     pub const fn parts(self) -> &'static [KernelPart] {
+        use KernelPart::{Calls, Map, Pin, SyncForCpu, SyncForDevice, Unmap, Unpin};
         match self {
-            KernelMemory::Streaming => {
-                &[KernelPart::Calls, KernelPart::Pin, KernelPart::Map, KernelPart::Unmap, KernelPart::Unpin]
-            }
-            KernelMemory::Coherent => &[KernelPart::Calls, KernelPart::Map, KernelPart::Unmap],
+            KernelMemory::Streaming => &[Calls, Pin, Map, SyncForCpu, SyncForDevice, Unmap, Unpin],
+            KernelMemory::ToDevice | KernelMemory::FromDevice => &[Map, SyncForCpu, SyncForDevice, Unmap],
+            KernelMemory::Coherent => &[Calls, Map, Unmap],
+        }
+    }
+
+    /// Name in records.
+    const fn name(self) -> &'static str {
+        match self {
+            KernelMemory::Streaming => "kernel_streaming",
+            KernelMemory::ToDevice => "kernel_to_device",
+            KernelMemory::FromDevice => "kernel_from_device",
+            KernelMemory::Coherent => "kernel_coherent",
         }
     }
 }
@@ -185,6 +199,10 @@ pub enum KernelPart {
     Pin,
     /// Mapping, or allocating coherent memory.
     Map,
+    /// Giving the mapped memory to the cores (`dma_sync_sgtable_for_cpu`).
+    SyncForCpu,
+    /// Giving it back to the device (`dma_sync_sgtable_for_device`).
+    SyncForDevice,
     /// Unmapping, or freeing coherent memory.
     Unmap,
     /// Unpinning the pages.
@@ -199,6 +217,8 @@ impl KernelPart {
             KernelPart::Calls => "calls",
             KernelPart::Pin => "pin",
             KernelPart::Map => "map",
+            KernelPart::SyncForCpu => "sync_for_cpu",
+            KernelPart::SyncForDevice => "sync_for_device",
             KernelPart::Unmap => "unmap",
             KernelPart::Unpin => "unpin",
         }
@@ -244,7 +264,7 @@ mod tests {
     #[test]
     fn every_means_has_a_distinct_name() {
         let names: Vec<String> = Means::all().map(|means| means.to_string()).collect();
-        assert_eq!(names.len(), 29);
+        assert_eq!(names.len(), 39);
         assert!(names.iter().enumerate().all(|(place, name)| !names[..place].contains(name)), "{names:?}");
     }
 
@@ -252,9 +272,12 @@ mod tests {
     fn with_the_table_of_the_kernel_alone_the_kernel_makes_every_mapping() {
         let names = |tables: &[Table]| Means::with(tables).map(|means| means.to_string()).collect::<Vec<_>>();
         let parts = |memory: &str, parts: &[&str]| parts.iter().map(|part| format!("{memory} {part}")).collect();
-        let streaming: Vec<String> = parts("kernel_streaming", &["calls", "pin", "map", "unmap", "unpin"]);
+        let both: Vec<String> =
+            parts("kernel_streaming", &["calls", "pin", "map", "sync_for_cpu", "sync_for_device", "unmap", "unpin"]);
+        let [to_device, from_device]: [Vec<String>; 2] = ["kernel_to_device", "kernel_from_device"]
+            .map(|memory| parts(memory, &["map", "sync_for_cpu", "sync_for_device", "unmap"]));
         let coherent: Vec<String> = parts("kernel_coherent", &["calls", "map", "unmap"]);
-        assert_eq!(names(&[Table::Kernel]), [streaming, coherent].concat());
+        assert_eq!(names(&[Table::Kernel]), [both, to_device, from_device, coherent].concat());
         assert_eq!(names(&[]), ["pool take"]);
         assert_eq!(names(&[Table::Iommu]).len(), 5);
     }

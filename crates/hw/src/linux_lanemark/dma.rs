@@ -4,7 +4,7 @@
 //! nanosecond and is read in some tens of them: a short part of one mapping is no more exact than that. These times contain
 //! no timestamps of the program, so the cost of those is not subtracted.
 
-use super::ioctl::{DmaTimes, Mapped, bounced_pages, map_and_unmap};
+use super::ioctl::{Direction, DmaTimes, Mapped, bounced_pages, map_and_unmap, map_sync_and_unmap};
 use crate::host_pages::HostPages;
 use crate::map_unmap::{LibraryError, Mapper, pairs_timed};
 use crate::x86::run::Clock;
@@ -30,6 +30,14 @@ struct Refused {
 
 impl std::error::Error for Refused {}
 
+impl Refused {
+    /// Whether a module of this version never returns this error: version 1 counts no bounced pages, version 2 has no
+    /// synchronisation.
+    fn is_by_an_earlier_module(&self) -> bool {
+        self.error.kind() == io::ErrorKind::InvalidInput || self.error.raw_os_error() == Some(libc::ENOTTY)
+    }
+}
+
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let size = format_size(self.bytes);
@@ -39,14 +47,15 @@ impl fmt::Display for Refused {
                 "the kernel has no {size} of coherent memory for the device: use a smaller --sizes; without an IOMMU it must be \
                  contiguous"
             ),
-            (io::ErrorKind::OutOfMemory, KernelMemory::Streaming) => write!(
+            (io::ErrorKind::OutOfMemory, _) => write!(
                 f,
                 "the kernel cannot pin and map {size} for the device: use a smaller --sizes, or raise the limit of locked memory \
                  (ulimit -l), which counts without CAP_IPC_LOCK"
             ),
-            (io::ErrorKind::InvalidInput, _) => write!(
+            _ if self.is_by_an_earlier_module() => write!(
                 f,
-                "the module does not map {size} for the device: {}; a module with version 1 of the interface does this: build kmod/ and load it again",
+                "the module does not map {size} for the device: {}; a module with an earlier version of the interface does \
+                 this: build kmod/ and load it again",
                 self.error
             ),
             _ => write!(f, "the kernel does not map {size} for the device: {}", self.error),
@@ -54,7 +63,7 @@ impl fmt::Display for Refused {
     }
 }
 
-/// Maps a buffer and unmaps it, by two system calls.
+/// Maps a buffer and unmaps it, by two system calls, or by three if it is synchronised.
 #[derive(Debug)]
 pub(super) struct KernelMapper {
     file: OwnedFd,
@@ -74,11 +83,19 @@ impl KernelMapper {
         let Means::Kernel { memory, part } = asked.means else {
             return Err("the module maps by the kernel's own strategy only".into());
         };
-        let pages = match memory {
-            KernelMemory::Streaming => Some(HostPages::new(asked.bytes)?),
+        let direction = match memory {
+            KernelMemory::Streaming => Some(Direction::Both),
+            KernelMemory::ToDevice => Some(Direction::ToDevice),
+            KernelMemory::FromDevice => Some(Direction::FromDevice),
             KernelMemory::Coherent => None,
         };
-        let mapped = pages.as_ref().map_or(Mapped::Coherent, |pages| Mapped::Pages(pages.address()));
+        let (mapped, pages) = match direction {
+            Some(direction) => {
+                let pages = HostPages::new(asked.bytes)?;
+                (Mapped::Pages(pages.address(), direction), Some(pages))
+            }
+            None => (Mapped::Coherent, None),
+        };
         let refused = |error| Refused { memory, bytes: asked.bytes, error };
         let bounced_pages = bounced_pages(file.as_fd(), mapped, asked.bytes).map_err(refused)?;
         let bounce_buffer = BounceBuffer { mapped_pages: asked.bytes / PAGE, bounced_pages };
@@ -90,7 +107,12 @@ impl KernelMapper {
 const fn clock(part: KernelPart) -> Clock {
     match part {
         KernelPart::Calls => Clock::Program,
-        KernelPart::Pin | KernelPart::Map | KernelPart::Unmap | KernelPart::Unpin => Clock::Other,
+        KernelPart::Pin
+        | KernelPart::Map
+        | KernelPart::SyncForCpu
+        | KernelPart::SyncForDevice
+        | KernelPart::Unmap
+        | KernelPart::Unpin => Clock::Other,
     }
 }
 
@@ -100,6 +122,8 @@ const fn of_part(part: KernelPart, times: DmaTimes) -> Option<Ticks> {
         KernelPart::Calls => None,
         KernelPart::Pin => Some(times.pin),
         KernelPart::Map => Some(times.map),
+        KernelPart::SyncForCpu => Some(times.sync_for_cpu),
+        KernelPart::SyncForDevice => Some(times.sync_for_device),
         KernelPart::Unmap => Some(times.unmap),
         KernelPart::Unpin => Some(times.unpin),
     }
@@ -109,9 +133,13 @@ impl Mapper for KernelMapper {
     fn timed(&mut self, limits: &Limits<'_>, first: u64, passes: u64) -> Result<Stamps, LibraryError> {
         let MapUnmap { bytes, pairs, .. } = self.asked;
         let mut sum: Option<Ticks> = None;
+        let calls = match self.part {
+            KernelPart::SyncForCpu | KernelPart::SyncForDevice => map_sync_and_unmap,
+            _ => map_and_unmap,
+        };
         let stamps = pairs_timed(limits, first, passes, pairs, || {
             let memory = self.memory;
-            let times = map_and_unmap(self.file.as_fd(), self.mapped, bytes);
+            let times = calls(self.file.as_fd(), self.mapped, bytes);
             let times = times.map_err(|error| Refused { memory, bytes, error })?;
             if let Some(time) = of_part(self.part, times) {
                 sum = Some(sum.unwrap_or_default() + time);
@@ -139,14 +167,17 @@ mod tests {
 
     #[test]
     fn each_part_has_its_own_time_and_both_calls_that_of_the_program() {
-        let times = DmaTimes { pin: Ticks(1), map: Ticks(2), unmap: Ticks(3), unpin: Ticks(4) };
-        let parts = [KernelPart::Calls, KernelPart::Pin, KernelPart::Map, KernelPart::Unmap, KernelPart::Unpin];
+        let [pin, map, sync_for_cpu, sync_for_device, unmap, unpin] = [1, 2, 3, 4, 5, 6].map(Ticks);
+        let times = DmaTimes { pin, map, sync_for_cpu, sync_for_device, unmap, unpin };
+        let parts = KernelMemory::Streaming.parts();
+        let of_parts: Vec<Option<Ticks>> = parts.iter().map(|part| of_part(*part, times)).collect();
         assert_eq!(
-            parts.map(|part| of_part(part, times)),
-            [None, Some(Ticks(1)), Some(Ticks(2)), Some(Ticks(3)), Some(Ticks(4))]
+            of_parts,
+            [None, Some(pin), Some(map), Some(sync_for_cpu), Some(sync_for_device), Some(unmap), Some(unpin)]
         );
-        let is_timed_here = |part| clock(part) == Clock::Program;
-        assert_eq!(parts.map(is_timed_here), parts.map(|part| of_part(part, times).is_none()));
+        for (part, time) in parts.iter().zip(of_parts) {
+            assert_eq!(clock(*part) == Clock::Program, time.is_none(), "{part:?}");
+        }
     }
 
     #[test]
@@ -159,6 +190,8 @@ mod tests {
         let coherent = text(KernelMemory::Coherent, libc::ENOMEM);
         assert!(coherent.contains("smaller --sizes") && !coherent.contains("ulimit"), "{coherent}");
         assert!(!text(KernelMemory::Streaming, libc::ENODEV).contains("ulimit"));
-        assert!(text(KernelMemory::Coherent, libc::EINVAL).contains("build kmod/ and load it again"));
+        for earlier in [libc::EINVAL, libc::ENOTTY] {
+            assert!(text(KernelMemory::ToDevice, earlier).contains("build kmod/ and load it again"));
+        }
     }
 }

@@ -52,11 +52,29 @@ struct DmaUnmap {
     unpin_ns: u64,
 }
 
+/// `struct lanemark_dma_sync`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct DmaSync {
+    handle: u32,
+    reserved: u32,
+    for_cpu_ns: u64,
+    for_device_ns: u64,
+}
+
+/// Direction of a streaming mapping, of `enum lanemark_direction`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Direction {
+    ToDevice = 0,
+    FromDevice = 1,
+    Both = 2,
+}
+
 /// Memory that is mapped for the device.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Mapped {
-    /// Whole pages of this process at this address, for both directions.
-    Pages(HostVirt),
+    /// Whole pages of this process at this address.
+    Pages(HostVirt, Direction),
     /// Memory that the kernel allocates.
     Coherent,
 }
@@ -66,6 +84,9 @@ pub(super) enum Mapped {
 pub(super) struct DmaTimes {
     pub(super) pin: Ticks,
     pub(super) map: Ticks,
+    /// 0 if nothing was synchronised, as the next one.
+    pub(super) sync_for_cpu: Ticks,
+    pub(super) sync_for_device: Ticks,
     pub(super) unmap: Ticks,
     pub(super) unpin: Ticks,
 }
@@ -81,9 +102,9 @@ const WINDOW: u64 = request(WRITE, 0x61, size_of::<Window>());
 const PAGE: u64 = request(WRITE | READ, 0x62, size_of::<Page>());
 const DMA_MAP: u64 = request(WRITE | READ, 0x64, size_of::<DmaMap>());
 const DMA_UNMAP: u64 = request(WRITE | READ, 0x65, size_of::<DmaUnmap>());
+const DMA_SYNC: u64 = request(WRITE | READ, 0x66, size_of::<DmaSync>());
 
-/// `enum lanemark_direction`.
-const BIDIRECTIONAL: u32 = 2;
+/// `LANEMARK_COHERENT` of `enum lanemark_direction`.
 const COHERENT: u32 = 3;
 
 fn checked(returned: i32) -> io::Result<()> {
@@ -115,30 +136,47 @@ pub(super) fn page(file: BorrowedFd<'_>, address: u64) -> io::Result<Page> {
 /// Maps `len` bytes for the device and unmaps them: two system calls.
 #[inline]
 pub(super) fn map_and_unmap(file: BorrowedFd<'_>, memory: Mapped, len: u64) -> io::Result<DmaTimes> {
-    both_calls(file, memory, len, false).map(|(times, _)| times)
+    all_calls(file, memory, len, false, false).map(|(times, _)| times)
+}
+
+/// The same with a system call between them, which gives the memory to the cores and back to the device.
+pub(super) fn map_sync_and_unmap(file: BorrowedFd<'_>, memory: Mapped, len: u64) -> io::Result<DmaTimes> {
+    all_calls(file, memory, len, false, true).map(|(times, _)| times)
 }
 
 /// Counts the pages of `len` bytes that go through a bounce buffer when they are mapped for the device.
 pub(super) fn bounced_pages(file: BorrowedFd<'_>, memory: Mapped, len: u64) -> io::Result<u64> {
-    both_calls(file, memory, len, true).map(|(_, bounced)| bounced.into())
+    all_calls(file, memory, len, true, false).map(|(_, bounced)| bounced.into())
 }
 
-/// Maps and unmaps; counts the pages that go through a bounce buffer, if that is asked for.
+/// Maps and unmaps; counts the pages that go through a bounce buffer, and synchronises, if that is asked for.
 #[inline]
-fn both_calls(file: BorrowedFd<'_>, memory: Mapped, len: u64, counts: bool) -> io::Result<(DmaTimes, u32)> {
+fn all_calls(file: BorrowedFd<'_>, memory: Mapped, len: u64, counts: bool, syncs: bool) -> io::Result<(DmaTimes, u32)> {
     let (address, direction) = match memory {
-        Mapped::Pages(at) => (at.0, BIDIRECTIONAL),
+        Mapped::Pages(at, direction) => (at.0, direction as u32),
         Mapped::Coherent => (0, COHERENT),
     };
     let mut map = DmaMap { address, len, direction, bounced: counts.into(), ..DmaMap::default() };
     // SAFETY: it takes a pointer to this structure, and writes it. The device does nothing: its bus mastering is off.
     checked(unsafe { libc::ioctl(file.as_raw_fd(), DMA_MAP, &raw mut map) })?;
+    let mut sync = DmaSync { handle: map.handle, ..DmaSync::default() };
+    // SAFETY: as above.
+    let synced =
+        if syncs { checked(unsafe { libc::ioctl(file.as_raw_fd(), DMA_SYNC, &raw mut sync) }) } else { Ok(()) };
     let mut unmap = DmaUnmap { handle: map.handle, ..DmaUnmap::default() };
     // SAFETY: as above.
-    checked(unsafe { libc::ioctl(file.as_raw_fd(), DMA_UNMAP, &raw mut unmap) })?;
-    let bounced = map.bounced;
-    let [pin, map, unmap, unpin] = [map.pin_ns, map.map_ns, unmap.unmap_ns, unmap.unpin_ns].map(Ticks::whole_ns);
-    Ok((DmaTimes { pin, map, unmap, unpin }, bounced))
+    let unmapped = checked(unsafe { libc::ioctl(file.as_raw_fd(), DMA_UNMAP, &raw mut unmap) });
+    // A mapping ends also if it cannot be synchronised.
+    synced.and(unmapped)?;
+    let times = DmaTimes {
+        pin: Ticks::whole_ns(map.pin_ns),
+        map: Ticks::whole_ns(map.map_ns),
+        sync_for_cpu: Ticks::whole_ns(sync.for_cpu_ns),
+        sync_for_device: Ticks::whole_ns(sync.for_device_ns),
+        unmap: Ticks::whole_ns(unmap.unmap_ns),
+        unpin: Ticks::whole_ns(unmap.unpin_ns),
+    };
+    Ok((times, map.bounced))
 }
 
 #[cfg(test)]
@@ -148,6 +186,6 @@ mod tests {
     #[test]
     fn the_structures_have_the_lengths_of_the_header() {
         assert_eq!([size_of::<Window>(), size_of::<Page>()], [24, 24]);
-        assert_eq!([size_of::<DmaMap>(), size_of::<DmaUnmap>()], [56, 24]);
+        assert_eq!([size_of::<DmaMap>(), size_of::<DmaUnmap>(), size_of::<DmaSync>()], [56, 24, 24]);
     }
 }
