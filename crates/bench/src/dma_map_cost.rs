@@ -12,10 +12,12 @@
 //! alone, and with its page table in memory; invalidated before `unmap` returns (`strict`), or 256
 //! pieces at a time (`deferred`). On a card that is bound to `vfio-pci`: with the real IOMMU. Each
 //! map is a system call that pins the pages; each unmap is one that unpins them and invalidates the
-//! IOTLB before it returns. On a card that is bound to our module: the kernel's own DMA API, for pages of the program
-//! (`kernel streaming`, and `kernel to device` or `kernel from device` for one direction) and for memory that the kernel
-//! allocates (`kernel coherent`). `calls` is the pair of system calls, timed by the program; its parts are timed by the
-//! module, and also a call between them that gives the mapped memory to the cores and back to the device.
+//! IOTLB before it returns. `fixed address` is these two calls without an allocator. On a card that
+//! is bound to our module: the kernel's own DMA API, for pages of the program (`kernel streaming`,
+//! and `kernel to device` or `kernel from device` for one direction) and for memory that the kernel
+//! allocates (`kernel coherent`). `calls` is the pair of system calls, timed by the program; its
+//! parts are timed by the module, and also a call between them that gives the mapped memory to the
+//! cores and back to the device.
 //!
 //! Spoiled by: other mappings, of which there are none here. The baseline's tree is then smallest,
 //! and every list stays in a cache. The B-trees of the baseline and of the page

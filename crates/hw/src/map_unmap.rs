@@ -3,8 +3,8 @@
 use crate::x86::run::Clock;
 use crate::x86::sample::{Limits, Stamps, timed};
 use lanemark_dma::{
-    AccessOrder, Backend, Buffer, DmaError, Domain, FreeList, IovaAllocator, IovaRange, MSI_WINDOW, Magazine, Mapping,
-    NullBackend, PageTable, Permission, Pool, Ranges, Sequential, Space,
+    AccessOrder, AllocRequest, Attributes, Backend, Buffer, DmaError, Domain, FreeList, IovaAllocator, IovaRange,
+    MSI_WINDOW, Magazine, Mapping, NullBackend, PageTable, Permission, Pool, Ranges, Sequential, Space,
 };
 use lanemark_machine::{BounceBuffer, Invalidation, MachineError, MapUnmap, Means, Strategy, Table};
 use lanemark_units::{HostPhys, Iova, Ticks};
@@ -91,6 +91,7 @@ pub(crate) fn mapper_by<B: Backend + 'static>(
         }
         Strategy::Magazine => over(Magazine::new(space, 1)?.core(0)?, backend, memory, asked),
         Strategy::FreeList => over(FreeList::new(space), backend, memory, asked),
+        Strategy::Fixed => Ok(Box::new(Fixed::new(&space, backend, memory, asked)?)),
     }
 }
 
@@ -199,6 +200,35 @@ impl<A: IovaAllocator, B: Backend> Mapper for Mapped<A, B> {
     }
 }
 
+/// Mapper that enters a buffer at one address, in one piece: what the backend costs alone.
+struct Fixed<B: Backend> {
+    backend: B,
+    memory: B::Memory,
+    range: IovaRange,
+    attributes: Attributes,
+    pairs: u64,
+}
+
+impl<B: Backend> Fixed<B> {
+    fn new(space: &Space, backend: B, memory: B::Memory, asked: MapUnmap) -> Result<Fixed<B>, LibraryError> {
+        let device = lanemark_dma::Device(0);
+        let len_bytes = asked.bytes.next_multiple_of(space.page_bytes());
+        let range = FreeList::new(space.clone()).alloc(AllocRequest::bytes(device, len_bytes))?;
+        let attributes = lanemark_dma::MapRequest::new(device, Permission::ReadWrite).attributes();
+        Ok(Fixed { backend, memory, range, attributes, pairs: asked.pairs })
+    }
+}
+
+impl<B: Backend> Mapper for Fixed<B> {
+    fn timed(&mut self, limits: &Limits<'_>, first: u64, passes: u64) -> Result<Stamps, LibraryError> {
+        let Fixed { backend, memory, range, attributes, pairs } = self;
+        pairs_timed(limits, first, passes, *pairs, || {
+            backend.map(black_box(*range), *memory, *attributes)?;
+            backend.unmap(black_box(*range))
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,6 +275,21 @@ mod tests {
             let mappings = bytes.div_ceil(32 << 10).max(1);
             assert_eq!((counts.entries + counts.matching, counts.all), (2 * mappings, 0), "{bytes}");
             assert_eq!(mapped.mappings.capacity(), capacity, "a sample must not allocate");
+        }
+    }
+
+    #[test]
+    fn a_fixed_address_is_mapped_and_unmapped_as_a_whole_each_time() {
+        let space = Space::of_device(32).unwrap();
+        for (bytes, pages) in [(1, 1), (4096, 1), ((256 << 10) + 100, 65)] {
+            let asked = mapped(Strategy::Fixed, Invalidation::Strict, bytes, 3);
+            let mut fixed = Fixed::new(&space, PageTable::new(PAGE), MEMORY, asked).unwrap();
+            assert_eq!(fixed.range.len_bytes, pages * PAGE);
+            assert_eq!(fixed.timed(&limits(), 0, 2).unwrap().ending, Ending::Done);
+            assert_eq!(fixed.backend.entries(), 0, "{bytes}");
+            fixed.backend.map(fixed.range, MEMORY, fixed.attributes).unwrap();
+            let error = fixed.timed(&limits(), 0, 1).unwrap_err().to_string();
+            assert!(error.contains("mapped"), "{error}");
         }
     }
 

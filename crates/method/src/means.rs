@@ -44,7 +44,7 @@ impl Means {
             .flat_map(|memory| memory.parts().iter().map(|part| Means::Kernel { memory: *memory, part: *part }));
         let maps = Strategy::ALL.into_iter().flat_map(move |strategy| {
             tables.iter().flat_map(move |table| {
-                let (table, policies) = (*table, table.policies());
+                let (table, policies) = (*table, strategy.policies(*table));
                 policies.iter().map(move |invalidation| Means::Map { strategy, table, invalidation: *invalidation })
             })
         });
@@ -89,11 +89,24 @@ pub enum Strategy {
     Magazine,
     /// The lowest sufficient gap in a B-tree; the baseline.
     FreeList,
+    /// The same address each time, without an allocator or records of mappings: the system calls alone. Only with
+    /// [`Table::Iommu`], which makes them.
+    Fixed,
 }
 
 impl Strategy {
-    /// All strategies, the baseline last.
-    pub const ALL: [Strategy; 4] = [Strategy::Ranges, Strategy::Sequential, Strategy::Magazine, Strategy::FreeList];
+    /// All strategies, those for comparison last.
+    pub const ALL: [Strategy; 5] =
+        [Strategy::Ranges, Strategy::Sequential, Strategy::Magazine, Strategy::FreeList, Strategy::Fixed];
+
+    /// Invalidation policies with a table. The operating system invalidates the IOMMU at each unmap.
+    const fn policies(self, table: Table) -> &'static [Invalidation] {
+        match (self, table) {
+            (_, Table::Iommu) => &[Invalidation::Strict],
+            (Strategy::Fixed, _) | (_, Table::Kernel) => &[],
+            (_, Table::Nothing | Table::InMemory) => &Invalidation::ALL,
+        }
+    }
 
     /// Name in records.
     #[must_use]
@@ -103,6 +116,7 @@ impl Strategy {
             Strategy::Sequential => "sequential",
             Strategy::Magazine => "magazine",
             Strategy::FreeList => "baseline_free_list",
+            Strategy::Fixed => "fixed_address",
         }
     }
 }
@@ -127,15 +141,6 @@ pub enum Table {
 
 impl Table {
     const ALL: [Table; 4] = [Table::Nothing, Table::InMemory, Table::Iommu, Table::Kernel];
-
-    /// Invalidation policies with this table. The operating system invalidates the IOMMU at each unmap.
-    const fn policies(self) -> &'static [Invalidation] {
-        match self {
-            Table::Nothing | Table::InMemory => &Invalidation::ALL,
-            Table::Iommu => &[Invalidation::Strict],
-            Table::Kernel => &[],
-        }
-    }
 
     /// Name in files.
     #[must_use]
@@ -264,7 +269,7 @@ mod tests {
     #[test]
     fn every_means_has_a_distinct_name() {
         let names: Vec<String> = Means::all().map(|means| means.to_string()).collect();
-        assert_eq!(names.len(), 39);
+        assert_eq!(names.len(), 40);
         assert!(names.iter().enumerate().all(|(place, name)| !names[..place].contains(name)), "{names:?}");
     }
 
@@ -279,7 +284,9 @@ mod tests {
         let coherent: Vec<String> = parts("kernel_coherent", &["calls", "map", "unmap"]);
         assert_eq!(names(&[Table::Kernel]), [both, to_device, from_device, coherent].concat());
         assert_eq!(names(&[]), ["pool take"]);
-        assert_eq!(names(&[Table::Iommu]).len(), 5);
+        assert_eq!(names(&[Table::Iommu]).len(), 6);
+        let fixed = |table| names(&[table]).iter().filter(|name| name.starts_with("fixed_address")).count();
+        assert_eq!([Table::Nothing, Table::InMemory, Table::Iommu].map(fixed), [0, 0, 1]);
     }
 
     #[test]
