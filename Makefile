@@ -3,6 +3,8 @@
 CARGO ?= cargo
 LANEMARK = $(CARGO) run --quiet --release --locked -p lanemark-cli --
 FUZZ_SECONDS ?= 60
+# Tests of `test-qemu` by a part of their names; all without it.
+GUEST_TESTS ?=
 
 # Pages have sliders in every build of this file; `LANEMARK_LIVE=0 make` leaves them out.
 export LANEMARK_LIVE ?= 1
@@ -48,7 +50,7 @@ test-qemu: ## run the tests on a real kernel with emulated cards; unpacked into 
 		exit $$status; \
 	fi; \
 	LANEMARK_SKIPPED_QEMU="$$skipped" LANEMARK_SKIPPED_KMOD="$$no_module" \
-		$(CARGO) test --locked --workspace --test guest
+		$(CARGO) test --locked --workspace --test guest -- $(GUEST_TESTS)
 
 # The usual kernel's package also has the programs of the guest.
 test-iommufd: ## run the tests of VFIO on kernels with iommufd, which it builds; takes ten minutes of a processor the first time
@@ -184,6 +186,8 @@ lint: ## check formatting, clippy (fuzz targets too, and aarch64 where code diff
 bench: ## measure the speed of simulator, formulas and program
 	$(CARGO) build --release --locked -p lanemark-cli
 	$(CARGO) run --release --locked -p lanemark-checks --bin bench
+	@LANEMARK_PROGRAM="$$(realpath "$${CARGO_TARGET_DIR:-target}")/release/lanemark" \
+		$(MAKE) --no-print-directory GUEST_TESTS=cost:: test-qemu
 
 reproduce: ## compare the papers under experiments/ with simulation and formula
 	$(LANEMARK) reproduce

@@ -50,7 +50,10 @@ pub fn root() -> PathBuf {
 #[must_use]
 pub fn lanemark() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| built(&["--workspace", "--bin", "lanemark"]).join("lanemark"))
+    BUILT.get_or_init(|| match std::env::var_os("LANEMARK_PROGRAM") {
+        Some(program) => PathBuf::from(program),
+        None => built(&["--workspace", "--bin", "lanemark"]).join("lanemark"),
+    })
 }
 
 /// Folder with `liblanemark.so` and `liblanemark.a`, built in the profile of the running test.

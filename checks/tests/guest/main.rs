@@ -9,6 +9,7 @@ mod bench;
 mod card;
 mod cdma;
 mod cdma_twin;
+mod cost;
 mod descriptors;
 mod dma;
 mod doctor;
@@ -85,6 +86,7 @@ fn main() -> ExitCode {
         descriptors::errors_that_the_engine_logs_end_a_run_with_their_words,
         descriptors::another_engine_at_these_registers_is_refused_before_a_store,
         descriptors::a_dry_run_lists_layout_lists_and_interrupt_and_touches_no_register,
+        cost::strategies_add_few_instructions_to_the_two_system_calls_of_a_mapping,
         dma::the_engine_of_a_device_answers_questions_about_dma,
         dma::the_engine_of_a_device_file_keeps_every_promise,
         dma::an_engine_whose_memory_decoding_is_turned_off_is_an_error_with_that_cause,
@@ -199,6 +201,7 @@ fn main() -> ExitCode {
         xdma_card::a_signal_within_a_call_ends_transfers_by_the_driver,
         xdma_card::unbinding_the_driver_ends_a_run_with_the_name_of_the_card,
         xdma_card::removing_a_card_ends_a_run_with_the_name_of_the_card,
+        cost::loops_of_loads_and_stores_have_the_same_instructions_behind_every_driver,
         removal::removing_a_card_behind_our_module_ends_its_run,
         lockdown::our_module_is_refused_under_lockdown_with_the_reason_and_what_works,
     );
