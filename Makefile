@@ -3,14 +3,14 @@
 CARGO ?= cargo
 LANEMARK = $(CARGO) run --quiet --release --locked -p lanemark-cli --
 FUZZ_SECONDS ?= 60
-# Tests of `test-qemu` by a part of their names; all without it.
+# Part of the names of the tests that `test-qemu` runs; all if it is empty.
 GUEST_TESTS ?=
 
 # Pages have sliders in every build of this file; `LANEMARK_LIVE=0 make` leaves them out.
 export LANEMARK_LIVE ?= 1
 
 .DEFAULT_GOAL := build
-.PHONY: help wasm build install-c conform test test-qemu test-iommufd test-kmod-debug test-runtimes test-rtl prove synthesise rtl-platform test-python test-long test-browser test-ssh runtimes ptxas lint bench reproduce dependencies schemas corpus picture fuzz mutants structures
+.PHONY: help wasm build install-c conform test every-test test-qemu test-iommufd test-kmod-debug test-runtimes test-rtl prove synthesise rtl-platform test-python test-long test-browser test-ssh runtimes ptxas lint bench reproduce dependencies schemas corpus picture fuzz mutants structures
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -28,9 +28,12 @@ install-c: ## build the C library and install it: PREFIX=/usr/local, LIBDIR=PREF
 	$(CARGO) build --release --locked -p lanemark-capi
 	@PREFIX="$(PREFIX)" LIBDIR="$(LIBDIR)" DESTDIR="$(DESTDIR)" crates/capi/install "$${CARGO_TARGET_DIR:-target}/release"
 
+test: wasm ## run every test: units, documents, house, papers, real kernel, runtimes, browser, ssh
+	@checks/total $(MAKE) --no-print-directory every-test
+
 # A failure does not hide others: every step runs, and the last status is that of a failed one.
 # Each of these tests is named in the whole workspace, because a package alone is compiled again: with fewer features.
-test: wasm ## run every test: units, documents, house, papers, real kernel, runtimes, browser, ssh
+every-test:
 	@status=0; \
 	$(CARGO) test --workspace --locked --no-fail-fast || status=$$?; \
 	$(MAKE) --no-print-directory --keep-going test-qemu test-runtimes test-python test-browser test-ssh || status=$$?; \
