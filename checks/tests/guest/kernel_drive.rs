@@ -205,6 +205,17 @@ fn ended(guest: &mut Guest) -> (String, String) {
     (guest.expect("cat status").trim().to_owned(), guest.expect("cat said"))
 }
 
+pub fn a_second_process_is_refused_until_the_first_one_is_killed() {
+    let mut guest = shared();
+    running(&mut guest);
+    let asked = format!("lanemark bench --on {DRIVE} --question dma_write_bandwidth --sizes 4KiB --budget 0.1");
+    let said = guest.run(&asked);
+    assert!(said.status == 77 && said.stderr.contains("0000:01:00.0 is locked by another process"), "{said:?}");
+    guest.expect("kill -9 $(pidof lanemark)");
+    assert_eq!(ended(&mut guest).0, "137");
+    guest.expect(&asked);
+}
+
 pub fn a_signal_ends_the_reads_by_the_kernel() {
     let mut guest = shared();
     running(&mut guest);

@@ -445,7 +445,9 @@ impl RunError {
                 SyclError::NoDevice { .. }
                 | SyclError::OpenCl(OpenClError::NotTaken { .. } | OpenClError::NoKernel { .. }),
             ) => Class::Usage,
-            RunError::Card(error) | RunError::Xdma(XdmaError::UserBar(error)) => class_of(error),
+            RunError::Card(error)
+            | RunError::Xdma(XdmaError::Function(error))
+            | RunError::Drive(DriveError::Function(error)) => class_of(error),
             RunError::Vfio(
                 VfioError::NoVfio { .. }
                 | VfioError::NoIommufd { .. }

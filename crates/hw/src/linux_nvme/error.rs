@@ -1,5 +1,6 @@
 //! Errors of opening a namespace.
 
+use crate::linux_sysfs::CardError;
 use std::io;
 use std::path::PathBuf;
 
@@ -30,6 +31,9 @@ pub enum DriveError {
         /// The operation.
         doing: &'static str,
     },
+    /// The PCI function of the drive cannot be used, because another process has locked it, for example.
+    #[error(transparent)]
+    Function(CardError),
     /// This drive or machine cannot do it.
     #[error("{}: {because}", path.display())]
     Unsupported {

@@ -1,11 +1,12 @@
 //! A namespace behind the kernel's driver as a machine.
 
 use super::passthrough;
-use super::queue::{KernelQueue, Way};
+use super::queue::{KernelQueue, Way, is_removed_soon};
 use super::ring::Ring;
 use super::{DriveError, DriveNode};
 use crate::drive_options::{DataPlace, DriveOptions};
 use crate::host_pages::HostPages;
+use crate::linux_sysfs::{CardError, Device, Opened};
 use crate::nvme::{
     Command, ControllerData, DriveLimits, DrivePlan, DriveQueue as _, DriveRun, Namespace, NvmeError, PAGE, Places,
     Queues, Spot, commands_of, deadline,
@@ -36,7 +37,8 @@ const FIRST: Ticks = Ticks::whole_ns(30_000_000_000);
 /// A namespace of an NVMe drive, read through the kernel's driver.
 ///
 /// - **Plans:** DMA writes to host memory, which are Read commands; transfers by a doorbell and a flag. Nothing else.
-/// - **Checks:** before every sample, and during long waits, the kernel must still have the drive.
+/// - **Checks:** before every run, that identity and driver of the function are unchanged; before every sample, and during long
+///   waits, that the kernel still has the drive. Another process of Lanemark cannot open the function meanwhile.
 /// - **Times:** as for [`HostMemory`](crate::HostMemory). A transfer begins with the system call that submits it, and ends when
 ///   the core sees the completion in the ring, or when the ioctl returns. It includes the kernel's driver, which maps the
 ///   memory for the command, the interrupt, and the medium: it is an upper bound of the time of the DMA.
@@ -50,6 +52,8 @@ pub struct NvmeMachine {
     cpus: Vec<usize>,
     timer: Timer,
     node: DriveNode,
+    function: Device,
+    opened: Opened,
     /// The namespace; `None` only while this value is dropped.
     file: Option<OwnedFd>,
     limits: DriveLimits,
@@ -78,6 +82,8 @@ impl NvmeMachine {
             Errno::ACCESS | Errno::PERM => DriveError::Permission { path: path(), doing: "opening it for reading" },
             error => DriveError::Os { path: path(), doing: "opening it for reading", source: error.into() },
         })?;
+        let function = Device::find(node.system(), node.function()).map_err(DriveError::Function)?;
+        let opened = Opened::new(&function).map_err(DriveError::Function)?;
         let (data, namespace) = identified(node, &file)?;
         let pages = HostPages::new(MAPPED + MAPPED / 8)
             .map_err(|error| unsupported(format!("no memory for reads can be allocated: {error}")))?;
@@ -96,7 +102,7 @@ impl NvmeMachine {
         let summary = format!("{data}, {namespace}; through the kernel's driver {}; {}", way.summary(), cpu.brand);
         let facts = facts(node.path(), summary, limits, is_emulated);
         let (node, file, pages) = (node.clone(), Some(file), Some(pages));
-        Ok(NvmeMachine { facts, cpus, timer, node, file, limits, way, pages, interrupted, runs: 0 })
+        Ok(NvmeMachine { facts, cpus, timer, node, function, opened, file, limits, way, pages, interrupted, runs: 0 })
     }
 
     /// Whether commands go through `io_uring` or by ioctl, and for an ioctl the reason, as text for the user.
@@ -107,6 +113,14 @@ impl NvmeMachine {
 
     fn asked(&self, plan: &Plan) -> Result<DrivePlan, Refusal> {
         commands_of(plan, &self.limits).unwrap_or_else(|| Err(refused()))
+    }
+
+    /// Error for a function that was removed or replaced.
+    fn changed(&self, error: &CardError) -> MachineError {
+        // At the removal of a driver, the kernel removes its link in sysfs before the namespace.
+        let is_removed = matches!(error, CardError::Gone { .. }) || is_removed_soon(&self.node);
+        let error = if is_removed { NvmeError::Removed.to_string() } else { error.to_string() };
+        MachineError::Device { machine: self.facts.name.clone(), what: format!("{}: {error}", self.facts.name) }
     }
 
     fn os(&self, doing: &'static str, source: std::io::Error) -> MachineError {
@@ -170,6 +184,7 @@ impl Machine for NvmeMachine {
         samples.clear();
         let begun = stamp_before();
         self.runs += 1;
+        self.opened.check(&self.function).map_err(|error| self.changed(&error))?;
         self.read(plan, asked, samples)?;
         samples.spent = self.timer.ticks(stamp_before().saturating_sub(begun));
         Ok(())

@@ -118,6 +118,11 @@ impl DriveNode {
 
 #[cfg(target_arch = "x86_64")]
 impl DriveNode {
+    /// The system that has the drive.
+    pub(super) const fn system(&self) -> &System {
+        &self.system
+    }
+
     /// Largest transfer that the kernel's driver accepts for memory in pages of `page_bytes`; `None` if sysfs does not say it.
     ///
     /// The driver maps the memory of a command, and cuts none: it is limited in bytes and in segments. A segment is a page at

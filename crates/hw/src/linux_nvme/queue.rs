@@ -126,7 +126,7 @@ impl DriveQueue for KernelQueue<'_> {
 }
 
 /// Whether the drive is being removed. Its commands may fail before sysfs shows it.
-fn is_removed_soon(node: &DriveNode) -> bool {
+pub(super) fn is_removed_soon(node: &DriveNode) -> bool {
     let begun = Instant::now();
     loop {
         if node.is_removed() {

@@ -37,9 +37,9 @@ pub enum XdmaError {
         /// The file.
         path: PathBuf,
     },
-    /// The user BAR cannot be used.
+    /// The PCI function or its user BAR cannot be used.
     #[error(transparent)]
-    UserBar(CardError),
+    Function(CardError),
     /// Neither a range of the card's memory nor one of its user BAR may be accessed.
     #[error(
         "{}: transfers overwrite the card's memory: name the addresses of memory on the card that nothing else uses, with --card-memory \

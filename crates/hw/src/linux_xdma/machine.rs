@@ -7,7 +7,7 @@ use super::stream::{Crew, Failure, Job};
 use super::user::UserBar;
 use super::{CardMemory, XdmaCard, XdmaError};
 use crate::host_pages::{HostPages, changed_beside, fill, filled};
-use crate::linux_sysfs::{Attachment, BarFiles, CardMachine, Mapping};
+use crate::linux_sysfs::{Attachment, BarFiles, CardMachine, Device, Mapping, Opened};
 use crate::x86::cpu::Cpu;
 use crate::x86::disturbance::Company;
 use crate::x86::pattern;
@@ -47,6 +47,8 @@ pub struct XdmaMachine {
     cpus: Vec<usize>,
     timer: Timer,
     card: XdmaCard,
+    function: Device,
+    opened: Opened,
     /// Named ranges of the user BAR.
     user: Option<CardMachine>,
     limits: Limits,
@@ -83,16 +85,32 @@ impl XdmaMachine {
             (0..card.channels()).map(|number| Channel::open(card, direction, number)).collect::<Result<Vec<_>, _>>()
         };
         let (h2c, c2h) = (open(Direction::H2c)?, open(Direction::C2h)?);
+        let function = attachment.device.clone();
+        let opened = Opened::new(&function).map_err(XdmaError::Function)?;
         let limits = Limits { memory, channels: card.channels(), mapped_bytes: MAPPED };
         let has_ranges = !attachment.places.is_empty();
         let files: Arc<dyn BarFiles> = Arc::new(UserBar(card.clone()));
         let user = has_ranges.then(|| CardMachine::through(&files, attachment, is_emulated));
-        let user = user.transpose().map_err(XdmaError::UserBar)?;
+        let user = user.transpose().map_err(XdmaError::Function)?;
         let user = user.map(|user| user.interrupted_by(Arc::clone(&interrupted)));
         let facts = facts(card, &cpu.brand, limits, usable_cores(cpus.len()), is_emulated);
         let facts = user.as_ref().map_or_else(|| facts.clone(), |user| with_user(&facts, user.facts()));
         let (card, timer) = (card.clone(), Timer::checked(cpu.tsc_hz));
-        Ok(XdmaMachine { facts, cpus, timer, card, user, limits, h2c, c2h, pages: None, interrupted, runs: 0 })
+        Ok(XdmaMachine {
+            facts,
+            cpus,
+            timer,
+            card,
+            function,
+            opened,
+            user,
+            limits,
+            h2c,
+            c2h,
+            pages: None,
+            interrupted,
+            runs: 0,
+        })
     }
 
     /// Mappings of the ranges of the user BAR.
@@ -117,6 +135,16 @@ impl XdmaMachine {
         }
         Err(self
             .device_error(format!("{}: the card is gone, or its channels have changed; see dmesg", self.facts.name)))
+    }
+
+    /// Fails as [`check`](XdmaMachine::check), and if identity or driver of the function have changed. It reads configuration
+    /// space, so it is not called between samples.
+    fn check_function(&self) -> Result<(), MachineError> {
+        self.check()?;
+        self.opened.check(&self.function).map_err(|error| {
+            let name = &self.facts.name;
+            self.device_error(format!("{name}: the card is gone, or is another one: {error}; see dmesg"))
+        })
     }
 
     fn failed(&self, failure: Failure, plan: &Plan, channel: &Channel) -> MachineError {
@@ -332,13 +360,14 @@ impl Machine for XdmaMachine {
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
         let asked = plan::of(plan, &self.limits);
         if asked.is_none() && self.user.is_some() {
-            self.check()?;
+            self.check_function()?;
             return self.user.as_mut().map_or(Ok(()), |user| user.run(plan, samples));
         }
         let asked = asked.unwrap_or_else(|| Err(refused())).map_err(|refusal| refusal.into_error(&self.facts))?;
         samples.clear();
         let begun = stamp_before();
         self.runs += 1;
+        self.check_function()?;
         self.transfer(plan, &asked, samples)?;
         samples.spent = self.timer.ticks(stamp_before().saturating_sub(begun));
         Ok(())
