@@ -55,7 +55,23 @@ fn fault(record: &str, device: Address) -> Option<String> {
         || message.match_indices(short).any(|(at, _)| is_apart(at))
         || endpoint(message) == Some(number(device));
     let is_fault = WORDS.iter().any(|word| message.contains(word)) && is_named;
-    is_fault.then(|| message.to_owned())
+    let direction = direction_in_flags(message).map_or_else(String::new, |words| format!(" (flags: {words})"));
+    is_fault.then(|| format!("{message}{direction}"))
+}
+
+/// Direction of a blocked DMA request in a report of an AMD IOMMU, which has it only as bit RW of its flags; `None` for requests
+/// of interrupts and translations. Source: Linux, `drivers/iommu/amd/amd_iommu_types.h`, `EVENT_FLAG_RW` and `EVENT_FLAG_I`; TR is
+/// from the AMD I/O Virtualization Technology (IOMMU) Specification, "`IO_PAGE_FAULT` Event".
+fn direction_in_flags(message: &str) -> Option<&'static str> {
+    let (_, event) = message.split_once("AMD-Vi: Event logged [IO_PAGE_FAULT")?;
+    let (_, flags) = event.split_once("flags=0x")?;
+    let digits = flags.split(|letter: char| !letter.is_ascii_hexdigit()).next()?;
+    let flags = u64::from_str_radix(digits, 16).ok()?;
+    let [interrupt, write, translation] = [3, 5, 8].map(|bit| flags & 1 << bit != 0);
+    if interrupt || translation {
+        return None;
+    }
+    Some(if write { "a write by the device" } else { "a read by the device" })
 }
 
 /// The number of the endpoint in a report of virtio-iommu. Source: Linux, `viommu_fault_handler`.
@@ -85,6 +101,30 @@ mod tests {
             line.to_owned(),
         ] {
             assert_eq!(fault(&other, device), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_report_of_amds_iommu_has_the_direction_of_its_flags() {
+        for (flags, words) in [("0x0020", "a write"), ("0x0000", "a read"), ("0x0070", "a write"), ("0x0050", "a read")]
+        {
+            for line in [
+                format!(
+                    "vfio-pci 0000:04:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x000f address=0x2000 flags={flags}]"
+                ),
+                format!(
+                    "AMD-Vi: Event logged [IO_PAGE_FAULT device=04:00.0 domain=0x000f address=0x2000 flags={flags}]"
+                ),
+            ] {
+                let found = fault(&format!("3,512,9,-;{line}\n"), "0000:04:00.0".parse().unwrap()).unwrap();
+                assert_eq!(found, format!("{line} (flags: {words} by the device)"));
+            }
+        }
+        let other = "AMD-Vi: Event logged [ILLEGAL_DEV_TABLE_ENTRY device=04:00.0 pasid=0x0 address=0x0 flags=0x0020]";
+        assert_eq!(direction_in_flags(other), None, "only IO_PAGE_FAULT is decoded");
+        for flags in ["0x0028", "0x0120"] {
+            let other = format!("AMD-Vi: Event logged [IO_PAGE_FAULT device=0000:04:00.0 flags={flags}]");
+            assert_eq!(direction_in_flags(&other), None, "an interrupt or a translation");
         }
     }
 
