@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)]
 
-use super::{AddressSpace, VfioInterface};
+use super::{AddressSpace, IommuProperties, VfioInterface};
 use lanemark_dma::{
     Abilities, Attributes, Backend, BackendError, Invalidated, IovaRange, Permission, Region, Space, SpaceError,
 };
@@ -37,18 +37,22 @@ impl Iommu {
     /// # Errors
     /// [`SpaceError`] if no page is left.
     pub fn space(address_space: &AddressSpace, bits: u32) -> Result<Space, SpaceError> {
-        let page = address_space.properties().granule;
-        let mut space = Space::between(Iova(page), Iova(u64::MAX >> (64 - bits.clamp(12, 64))), page)?;
-        let spans = &address_space.properties().spans;
-        let mut free_from = 0;
-        for span in spans {
-            if let Some(before) = span.first.0.checked_sub(1).filter(|before| free_from <= *before) {
-                space = without(space, free_from, before)?;
-            }
-            free_from = span.last.0.saturating_add(1);
-        }
-        if spans.is_empty() { without(space, 0xfee0_0000, 0xfeef_ffff) } else { without(space, free_from, u64::MAX) }
+        space_of(address_space.properties(), bits)
     }
+}
+
+/// Addresses that the IOMMU can map. If the kernel reports no spans, only the window of interrupts is left out.
+fn space_of(properties: &IommuProperties, bits: u32) -> Result<Space, SpaceError> {
+    let IommuProperties { granule: page, spans, .. } = properties;
+    let mut space = Space::between(Iova(*page), Iova(u64::MAX >> (64 - bits.clamp(12, 64))), *page)?;
+    let mut free_from = 0;
+    for span in spans {
+        if let Some(before) = span.first.0.checked_sub(1).filter(|before| free_from <= *before) {
+            space = without(space, free_from, before)?;
+        }
+        free_from = span.last.0.saturating_add(1);
+    }
+    if spans.is_empty() { without(space, 0xfee0_0000, 0xfeef_ffff) } else { without(space, free_from, u64::MAX) }
 }
 
 /// The space without the addresses from `first` to `last`.
@@ -101,4 +105,48 @@ impl Backend for Iommu {
 
 fn os(doing: &'static str, source: io::Error) -> BackendError {
     BackendError::Os { doing, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::IovaSpan;
+    use super::*;
+
+    const PAGE: u64 = 4096;
+
+    fn space(spans: &[(u64, u64)], bits: u32) -> Space {
+        let spans = spans.iter().map(|(first, last)| IovaSpan { first: Iova(*first), last: Iova(*last) }).collect();
+        space_of(&IommuProperties { spans, ..IommuProperties::untranslated() }, bits).unwrap()
+    }
+
+    #[test]
+    fn addresses_that_the_iommu_reserves_are_in_no_space() {
+        // As VT-d reports them: the window of interrupts is reserved, and there are 39 bits.
+        let with_hole = space(&[(0, 0xfedf_ffff), (0xfef0_0000, (1 << 39) - 1)], 64);
+        for (page, is_free) in [
+            (0, false),
+            (PAGE, true),
+            (0xfedf_f000, true),
+            (0xfee0_0000, false),
+            (0xfeef_f000, false),
+            (0xfef0_0000, true),
+            ((1 << 39) - PAGE, true),
+            (1 << 39, false),
+        ] {
+            assert_eq!(with_hole.contains(Iova(page), PAGE), is_free, "{page:#x}");
+        }
+        // A hole in the middle of a range, and one before the first span.
+        let late = space(&[(0x10_0000, 0x1f_ffff), (0x30_0000, 0x3f_ffff)], 22);
+        assert!(!late.contains(Iova(0x1f_f000), 2 * PAGE) && !late.contains(Iova(0xf_f000), PAGE));
+        assert_eq!(late.free_pages(), 2 << 8);
+    }
+
+    #[test]
+    fn without_a_report_only_the_window_of_interrupts_and_the_first_page_are_left_out() {
+        let space = space(&[], 32);
+        let [window, others] = [0x100, (1 << 20) - 0x100 - 1];
+        assert_eq!(space.free_pages(), others);
+        assert!(!space.contains(Iova(0xfee0_0000 + (window - 1) * PAGE), PAGE));
+        assert!(space.contains(Iova(0xfee0_0000 + window * PAGE), PAGE));
+    }
 }
