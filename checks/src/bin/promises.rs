@@ -10,16 +10,18 @@ use lanemark_checks::conformance::{
     Subject, Xdma, held_against,
 };
 use lanemark_platform::PRESETS;
+use std::ffi::OsString;
 use std::panic;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let subject = match words.as_slice() {
-        ["dut", file] => match Dut::read(Path::new(file)) {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    // A file may have any name; all other words are text.
+    let texts: Vec<&str> = words.iter().map(|word| word.to_str().unwrap_or_default()).collect();
+    let subject = match texts.as_slice() {
+        ["dut", _] => match Dut::read(Path::new(&words[1])) {
             Ok(dut) => {
                 println!("{} ({}), lanemark {}", dut.name, dut.way, env!("CARGO_PKG_VERSION"));
                 Some(dut.subject)

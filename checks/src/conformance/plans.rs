@@ -30,7 +30,7 @@ pub fn stream(verb: Verb, access: Access, span: Span) -> Plan {
 pub fn dma_writes(facts: &Facts) -> Vec<Plan> {
     let window = Window { len: 64 << 10, ..WRITE.window };
     let of = |(bytes, count)| Plan::new(Transfer { bytes, count, window, ..WRITE }, 2);
-    facts.dma.iter().flat_map(|_| [(4096, 4), (512, 1)].map(of)).collect()
+    facts.dma.iter().flat_map(|_| [(4096, 2), (512, 1)].map(of)).collect()
 }
 
 /// DMA in both directions, of several sizes, places and numbers of outstanding transfers; none without DMA.
@@ -41,7 +41,7 @@ pub fn all_transfers(facts: &Facts) -> Vec<Plan> {
     let mut plans = Vec::new();
     for verb in [Verb::Store, Verb::Load] {
         let window = Window { len: 64 << 10, ..WRITE.window };
-        let usual = Transfer { verb, bytes: 512, count: 3, window, ..WRITE };
+        let usual = Transfer { verb, bytes: 512, count: 2, window, ..WRITE };
         let sizes = [1, 64, 100, 512, 2048, 4096, 12_288, 64 << 10].map(|bytes| Transfer { bytes, ..usual });
         let depths = [1, 2, 4096].map(|depth| Transfer { outstanding: Some(depth), ..usual });
         let patterns = [Pattern::Random, Pattern::Strided(1024), Pattern::RandomStrided(64)]

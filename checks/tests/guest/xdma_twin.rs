@@ -363,8 +363,10 @@ impl Card {
 
     /// Runs the list of a channel that was started.
     fn run(&mut self, nth: usize) {
-        if !self.is_bus_master() {
-            return self.violation("a channel is started without bus mastering");
+        // Stopped before it began, as by a timeout.
+        if !self.is_bus_master() || self.channels[nth].control & RUN == 0 {
+            self.channels[nth].status &= !BUSY;
+            return;
         }
         if self.fault == Some(Fault::Hangs) {
             return;
@@ -452,6 +454,10 @@ impl Card {
                     channel.control = value;
                     if rises {
                         self.seen.started[nth] = true;
+                        if self.config[4] & 4 == 0 {
+                            self.violation("a channel is started without bus mastering");
+                            return None;
+                        }
                         if channel.status & BUSY != 0 {
                             self.violation("a channel that is busy is started");
                             return None;
