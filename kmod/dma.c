@@ -122,7 +122,7 @@ int lanemark_dma_begin(struct lanemark *card, struct lanemark_dma_map *asked)
 	return error;
 }
 
-/* Gives a streaming mapping to the cores and back to the device. */
+/* Hands a streaming mapping over to the cores, then to the device. */
 static void sync(struct lanemark *card, struct dma_mapping *dma, struct lanemark_dma_sync *times)
 {
 	u64 begun = ktime_get_ns(), between;
@@ -144,7 +144,7 @@ int lanemark_dma_call(struct lanemark *card, union lanemark_dma_call *asked, boo
 	mutex_lock(&card->io_lock);
 	dma = &card->dma[asked->unmap.handle];
 	/* The mappings of a removed function have ended. Coherent memory is not synchronised. */
-	error = dma->pages || (dma->coherent && !is_sync) ? 0 : -EINVAL;
+	error = !card->pdev ? -ENODEV : dma->pages || (dma->coherent && !is_sync) ? 0 : -EINVAL;
 	if (!error && is_sync)
 		sync(card, dma, &asked->sync);
 	else if (!error)

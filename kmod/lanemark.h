@@ -23,7 +23,7 @@ struct dma_mapping {
 	size_t len;
 };
 
-/* Both begin with a handle and 0. */
+/* Both begin with handle and reserved. */
 union lanemark_dma_call {
 	struct lanemark_dma_unmap unmap;
 	struct lanemark_dma_sync sync;

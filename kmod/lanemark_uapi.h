@@ -132,7 +132,7 @@ struct lanemark_dma_unmap {
 };
 
 /**
- * struct lanemark_dma_sync - Maintenance of a streaming DMA mapping, which stays.
+ * struct lanemark_dma_sync - Synchronises a streaming DMA mapping, which remains mapped.
  * @handle: In: number of the mapping.
  * @reserved: In: 0.
  * @for_cpu_ns: Out: time of dma_sync_sgtable_for_cpu(), after which the cores may access the memory.
@@ -157,7 +157,7 @@ struct lanemark_dma_sync {
 #define LANEMARK_IOC_DMA_MAP _IOWR('L', 0x64, struct lanemark_dma_map)
 /** LANEMARK_IOC_DMA_UNMAP - Unmaps and unpins it; closing the file does so too. */
 #define LANEMARK_IOC_DMA_UNMAP _IOWR('L', 0x65, struct lanemark_dma_unmap)
-/** LANEMARK_IOC_DMA_SYNC - Synchronises a streaming mapping for the cores, then for the device; EINVAL if coherent. */
+/** LANEMARK_IOC_DMA_SYNC - Synchronises a streaming mapping for the cores, then for the device; EINVAL for coherent memory. */
 #define LANEMARK_IOC_DMA_SYNC _IOWR('L', 0x66, struct lanemark_dma_sync)
 
 #endif

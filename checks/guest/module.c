@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,35 +163,71 @@ static void dma(void)
 	}
 }
 
-/* Requests with random contents, many of them nearly right; the seed is fixed. */
-static void fuzz(unsigned long calls)
+#define THREADS 3
+
+static unsigned long calls_of_thread;
+static __u64 accepted;
+static char *memory;
+
+/* Constants: Knuth, MMIX. */
+static __u64 next(__u64 *state)
+{
+	*state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
+	return *state >> 33;
+}
+
+static __u64 wide(__u64 *state)
+{
+	__u64 high = next(state) << 33;
+
+	return high ^ next(state);
+}
+
+/* Requests with random contents, many of them nearly right; each thread has a fixed seed. */
+static void *fuzz_thread(void *seed)
 {
 	static const unsigned long requests[] = { LANEMARK_IOC_INFO,	  LANEMARK_IOC_WINDOW,	LANEMARK_IOC_PAGE,
 						  LANEMARK_IOC_BUS_MASTER, LANEMARK_IOC_DMA_MAP, LANEMARK_IOC_DMA_UNMAP,
 						  LANEMARK_IOC_DMA_SYNC };
-	char *memory = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	__u64 accepted = 0;
+	__u64 state = (__u64)(unsigned long)seed;
+	__u64 corner[] = { 0, 1, 2, PAGE, 2 * PAGE, 4 << 20, 1ULL << 63, ~0ULL, (__u64)(unsigned long)memory };
 
-	srandom(1);
-	for (unsigned long nth = 0; nth < calls; nth++) {
-		__u64 words[8], corner[] = { 0, 1, 2, PAGE, 2 * PAGE, 4 << 20, 1ULL << 63, ~0ULL, (__u64)(unsigned long)memory };
-		unsigned long request = requests[random() % 7];
+	for (unsigned long nth = 0; nth < calls_of_thread; nth++) {
+		__u64 words[8];
+		unsigned long request = requests[next(&state) % 7];
+		int is_accepted;
 
 		for (unsigned i = 0; i < 8; i++)
-			words[i] = random() % 8 ? corner[random() % 9] : (__u64)random() << 33 ^ random();
+			words[i] = next(&state) % 8 ? corner[next(&state) % 9] : wide(&state);
 		/* The device must not be able to do anything. */
 		if (request == LANEMARK_IOC_BUS_MASTER && (words[0] & 0xffffffff) == 1)
 			continue;
-		if (random() % 64 == 0)
-			request ^= 1UL << random() % 30;
+		if (next(&state) % 64 == 0)
+			request ^= 1UL << next(&state) % 30;
 		if (request == LANEMARK_IOC_BUS_MASTER)
 			words[0] = 2;
-		accepted += ioctl(file, request, random() % 32 ? (void *)words : (void *)8) == 0;
-		if (random() % 4 == 0)
+		is_accepted = ioctl(file, request, next(&state) % 32 ? (void *)words : (void *)8) == 0;
+		if (next(&state) % 4 == 0)
 			map(words[1], words[2]);
-		if (random() % 4 == 0)
-			accepted += pread(file, memory, words[3] % 8192, words[4]) > 0;
+		if (next(&state) % 4 == 0)
+			is_accepted += pread(file, memory, words[3] % 8192, words[4]) > 0;
+		__sync_fetch_and_add(&accepted, is_accepted);
 	}
+	return NULL;
+}
+
+/* Several threads send such requests concurrently. */
+static void fuzz(unsigned long calls)
+{
+	pthread_t threads[THREADS];
+
+	calls_of_thread = calls / THREADS;
+	memory = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (unsigned long i = 0; i < THREADS; i++)
+		if (pthread_create(&threads[i], NULL, fuzz_thread, (void *)(i + 1)))
+			exit(1);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
 	printf("%llu of %lu accepted\n", accepted, calls);
 }
 
