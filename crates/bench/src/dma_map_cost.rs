@@ -16,8 +16,8 @@
 //! is bound to our module: the kernel's own DMA API, for pages of the program (`kernel streaming`,
 //! and `kernel to device` or `kernel from device` for one direction) and for memory that the kernel
 //! allocates (`kernel coherent`). `calls` is the pair of system calls, timed by the program; its
-//! parts are timed by the module, and also a call between them that gives the mapped memory to the
-//! cores and back to the device.
+//! parts are timed by the module. The module also times a further call, which hands the mapped
+//! memory over to the cores and then to the device.
 //!
 //! Spoiled by: other mappings, of which there are none here. The baseline's tree is then smallest,
 //! and every list stays in a cache. The B-trees of the baseline and of the page

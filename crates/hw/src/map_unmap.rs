@@ -200,7 +200,7 @@ impl<A: IovaAllocator, B: Backend> Mapper for Mapped<A, B> {
     }
 }
 
-/// Mapper that enters a buffer at one address, in one piece: what the backend costs alone.
+/// Mapper that maps the whole buffer at a fixed address: the cost of the backend alone.
 struct Fixed<B: Backend> {
     backend: B,
     memory: B::Memory,

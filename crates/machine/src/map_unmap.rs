@@ -1,6 +1,6 @@
 //! DMA mapping and unmapping of memory, without a transfer.
 
-use crate::{Means, Table};
+use crate::{Invalidation, Means, Strategy, Table};
 
 /// A buffer is mapped for DMA and unmapped, several times in a row.
 ///
@@ -45,6 +45,10 @@ impl MapUnmap {
         match self.means {
             Means::Pool if !self.bytes.is_power_of_two() => Err("the size of a pool object must be a power of two"),
             Means::Map { table: Table::Kernel, .. } => Err("the kernel chooses the addresses of its mappings itself"),
+            Means::Map { strategy: Strategy::Fixed, table: Table::Nothing | Table::InMemory, .. }
+            | Means::Map { strategy: Strategy::Fixed, invalidation: Invalidation::Deferred, .. } => {
+                Err("a fixed address is only that of the system calls, which invalidate at once")
+            }
             Means::Kernel { .. } if !self.bytes.is_multiple_of(MapUnmap::PAGE) => {
                 Err("the kernel maps whole pages of 4 KiB")
             }
@@ -56,7 +60,6 @@ impl MapUnmap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Invalidation, Strategy};
 
     #[test]
     fn the_kernel_takes_no_strategy() {
@@ -64,6 +67,17 @@ mod tests {
         let by = |table| MapUnmap { means: Means::Map { strategy, table, invalidation }, bytes: 4096, pairs: 1 };
         assert_eq!(by(Table::Iommu).check(), Ok(()));
         assert!(by(Table::Kernel).check().is_err());
+    }
+
+    #[test]
+    fn a_fixed_address_is_entered_by_system_calls_only() {
+        let by = |table, invalidation| {
+            let means = Means::Map { strategy: Strategy::Fixed, table, invalidation };
+            MapUnmap { means, bytes: 4096, pairs: 1 }.check().is_ok()
+        };
+        assert!(by(Table::Iommu, Invalidation::Strict));
+        assert!(!by(Table::Iommu, Invalidation::Deferred));
+        assert!(!by(Table::InMemory, Invalidation::Strict) && !by(Table::Nothing, Invalidation::Strict));
     }
 
     #[test]

@@ -160,9 +160,9 @@ impl Table {
 pub enum KernelMemory {
     /// Pages of a program, pinned and mapped in both directions for a while (`dma_map_sgtable`).
     Streaming,
-    /// The same, mapped for reads by the device (`DMA_TO_DEVICE`).
+    /// Pages of a program, mapped for reads by the device only (`DMA_TO_DEVICE`).
     ToDevice,
-    /// The same, mapped for writes by the device (`DMA_FROM_DEVICE`).
+    /// Pages of a program, mapped for writes by the device only (`DMA_FROM_DEVICE`).
     FromDevice,
     /// Memory that the kernel allocates for the device and the cores (`dma_alloc_coherent`).
     Coherent,
@@ -172,7 +172,7 @@ impl KernelMemory {
     const ALL: [KernelMemory; 4] =
         [KernelMemory::Streaming, KernelMemory::ToDevice, KernelMemory::FromDevice, KernelMemory::Coherent];
 
-    /// The measured parts of a mapping of this memory: for one direction, those in which a bounce buffer is copied.
+    /// The measured parts of a mapping of this memory: for one direction, those in which the DMA API may copy a bounce buffer.
     #[must_use]
     pub const fn parts(self) -> &'static [KernelPart] {
         use KernelPart::{Calls, Map, Pin, SyncForCpu, SyncForDevice, Unmap, Unpin};
@@ -204,9 +204,9 @@ pub enum KernelPart {
     Pin,
     /// Mapping, or allocating coherent memory.
     Map,
-    /// Giving the mapped memory to the cores (`dma_sync_sgtable_for_cpu`).
+    /// Handing the mapped memory over to the cores (`dma_sync_sgtable_for_cpu`).
     SyncForCpu,
-    /// Giving it back to the device (`dma_sync_sgtable_for_device`).
+    /// Handing the mapped memory over to the device (`dma_sync_sgtable_for_device`).
     SyncForDevice,
     /// Unmapping, or freeing coherent memory.
     Unmap,

@@ -31,9 +31,9 @@ struct Refused {
 impl std::error::Error for Refused {}
 
 impl Refused {
-    /// Whether a module of this version never returns this error: version 1 counts no bounced pages, version 2 has no
-    /// synchronisation.
-    fn is_by_an_earlier_module(&self) -> bool {
+    /// Whether the error suggests a module with an earlier interface: version 1 counts no bounced pages, version 2 does not
+    /// synchronise.
+    fn may_be_of_an_earlier_module(&self) -> bool {
         self.error.kind() == io::ErrorKind::InvalidInput || self.error.raw_os_error() == Some(libc::ENOTTY)
     }
 }
@@ -52,10 +52,10 @@ impl fmt::Display for Refused {
                 "the kernel cannot pin and map {size} for the device: use a smaller --sizes, or raise the limit of locked memory \
                  (ulimit -l), which counts without CAP_IPC_LOCK"
             ),
-            _ if self.is_by_an_earlier_module() => write!(
+            _ if self.may_be_of_an_earlier_module() => write!(
                 f,
-                "the module does not map {size} for the device: {}; a module with an earlier version of the interface does \
-                 this: build kmod/ and load it again",
+                "the module refuses a mapping of {size} for the device: {}; if the version of its interface is below 3, build \
+                 kmod/ and load it again",
                 self.error
             ),
             _ => write!(f, "the kernel does not map {size} for the device: {}", self.error),

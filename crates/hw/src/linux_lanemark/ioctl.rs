@@ -84,8 +84,9 @@ pub(super) enum Mapped {
 pub(super) struct DmaTimes {
     pub(super) pin: Ticks,
     pub(super) map: Ticks,
-    /// 0 if nothing was synchronised, as the next one.
+    /// 0 without a synchronisation.
     pub(super) sync_for_cpu: Ticks,
+    /// 0 without a synchronisation.
     pub(super) sync_for_device: Ticks,
     pub(super) unmap: Ticks,
     pub(super) unpin: Ticks,
@@ -139,7 +140,7 @@ pub(super) fn map_and_unmap(file: BorrowedFd<'_>, memory: Mapped, len: u64) -> i
     all_calls(file, memory, len, false, false).map(|(times, _)| times)
 }
 
-/// The same with a system call between them, which gives the memory to the cores and back to the device.
+/// Maps `len` bytes for the device, synchronises them and unmaps them: three system calls.
 pub(super) fn map_sync_and_unmap(file: BorrowedFd<'_>, memory: Mapped, len: u64) -> io::Result<DmaTimes> {
     all_calls(file, memory, len, false, true).map(|(times, _)| times)
 }
@@ -166,7 +167,7 @@ fn all_calls(file: BorrowedFd<'_>, memory: Mapped, len: u64, counts: bool, syncs
     let mut unmap = DmaUnmap { handle: map.handle, ..DmaUnmap::default() };
     // SAFETY: as above.
     let unmapped = checked(unsafe { libc::ioctl(file.as_raw_fd(), DMA_UNMAP, &raw mut unmap) });
-    // A mapping ends also if it cannot be synchronised.
+    // The mapping is removed even if synchronising fails.
     synced.and(unmapped)?;
     let times = DmaTimes {
         pin: Ticks::whole_ns(map.pin_ns),

@@ -156,7 +156,7 @@ impl<S: Slots, C: Slots, D: Doorbell> Polled<'_, S, C, D> {
             }
             // While the drive is at work.
             let upcoming = next();
-            // The first look is here. Usually the completion is not there yet; then its wait is longer than a call.
+            // The first poll is here. If it finds no completion, the call of `poll` is shorter than the wait.
             let positions = lone.ring(false);
             let first = self.completions.completion(lone.index());
             if !first.is_ok_and(|last| positions.succeeded(last, 1).is_some()) {
@@ -231,7 +231,6 @@ impl<S: Slots, C: Slots, D: Doorbell> Polled<'_, S, C, D> {
 
     /// Waits for the next completion; those of success have identifiers below `ids`. In a function of its own: its loop would take
     /// registers from that of the commands.
-    #[cold]
     #[inline(never)]
     fn poll(
         &self,
