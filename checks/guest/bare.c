@@ -61,7 +61,7 @@ static void access_words(const char *path, int is_store)
 			for (unsigned word = 0; word < ACCESSES; word++)
 				(void)at[word];
 		}
-		/* The first one finds no page in the page table. */
+		/* The first sample is overwritten: it is a warm-up. */
 		samples[nth < 0 ? 0 : nth] = now_ns() - begun;
 	}
 	qsort(samples, SAMPLES, sizeof(*samples), by_size);

@@ -1,4 +1,4 @@
-//! Costs of our own code in instructions, which the clock of this guest counts: nothing else has a speed here.
+//! Costs of our own code in instructions: the clock of this guest counts them, and times mean nothing here.
 
 use crate::dma;
 use crate::guest::Guest;
@@ -14,7 +14,7 @@ const INSTRUCTION_NS: f64 = 64.0;
 /// The storage card of that guest.
 const STORAGE: &str = "0000:02:00.0";
 
-/// The program that does without Lanemark what is compared.
+/// The C program that makes the same accesses without Lanemark.
 pub fn bare() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
@@ -56,7 +56,7 @@ fn instructions(guest: &mut Guest, arguments: &str) -> Vec<(String, f64)> {
     answers.iter().map(of).collect()
 }
 
-pub fn strategies_add_few_instructions_to_the_two_system_calls_of_a_mapping() {
+pub fn the_default_strategy_adds_few_instructions_to_the_two_system_calls_of_a_mapping() {
     let mut guest = dma::shared();
     let asked = format!("--on {STORAGE} --bind vfio-pci --question dma_map_cost --sizes 4KiB");
     let all = instructions(&mut guest, &asked);

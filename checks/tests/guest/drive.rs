@@ -538,6 +538,21 @@ pub fn a_signal_ends_the_reads_of_a_drive_and_restores_its_driver() {
     let status = guest.expect("for i in $(seq 900); do [ -s status ] && break; sleep 0.1; done; cat status");
     let said = guest.expect("cat said");
     assert!(status.trim() == "130" && said.contains("restored; driver now: nvme"), "{status} {said}");
+    // After SIGKILL the kernel closes the files of VFIO: pages are unpinned, and bus mastering is off.
+    // Both counts are complete after a refresh.
+    let pinned = "cat /proc/sys/vm/stat_refresh; \
+        awk '/nr_foll_pin_acquired/ { a = $2 } /nr_foll_pin_released/ { r = $2 } END { print a - r }' /proc/vmstat";
+    let before = guest.expect(pinned);
+    let pins = format!("[ \"$({pinned})\" != {} ]", before.trim());
+    guest.expect("rm -f status");
+    guest.expect(&format!("(lanemark bench --on {DRIVE} {asked} >said 2>&1; echo $? >status) >/dev/null 2>&1 &"));
+    guest.expect(&format!("for i in $(seq 600); do {runs} && exit 0; sleep 0.1; done; exit 1"));
+    guest.expect(&format!("for i in $(seq 300); do {pins} && exit 0; sleep 0.1; done; cat said; exit 1"));
+    guest.expect("kill -KILL $(pidof lanemark)");
+    guest.expect("for i in $(seq 900); do [ -s status ] && exit 0; sleep 0.1; done; exit 1");
+    guest.expect(&format!("{is_bound} && [ {master} -eq 0 ]"));
+    assert_eq!(guest.expect(pinned), before, "pages are pinned");
+    guest.expect(&format!("lanemark unbind {DRIVE}"));
     // The drive works afterwards.
     behind_vfio(&mut guest, DRIVE, |guest| {
         guest.expect(&format!("read-drive {DRIVE} 0 4096 4096 1 >/dev/null"));
