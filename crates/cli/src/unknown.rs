@@ -181,7 +181,8 @@ fn print(out: &mut impl Write, name: &str, filled: &Filled, width: Option<u16>) 
         )?;
         print_measurements_needed(out, filled, &set.names)?;
     }
-    let alone: Vec<String> = alone.iter().flat_map(|set| set.names.clone()).collect();
+    let alone: Vec<String> =
+        alone.iter().flat_map(|set| set.names.clone()).filter(|name| !filled.beyond.contains(name)).collect();
     if !alone.is_empty() {
         writeln!(out, "  {state}: {}; no answer depends on them (--assume KEY=VALUE)", alone.join(", "))?;
         print_measurements_needed(out, filled, &alone)?;

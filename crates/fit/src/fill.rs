@@ -263,8 +263,12 @@ fn filled_from(
     for (key, value) in &set {
         filled.draft = stated(&filled.draft, key, *value, &fitted_to)?;
     }
+    let count = filled.fit.residuals.len().max(1) as f64;
+    let nothing_fits = filled.fit.residuals.iter().map(|left| left.abs()).sum::<f64>() / count > NOTHING_FITS;
     for found in &filled.fit.found {
         let loose = filled.fit.loose.iter().find(|loose| loose.names.contains(&found.name));
+        // Errors as large as the figures hide what depends on a number.
+        let loose = loose.filter(|_| !(found.at_bound && nothing_fits));
         if found.at_bound && loose.is_none() {
             filled.beyond.push(found.name.clone());
         }
@@ -321,6 +325,9 @@ fn filled_from(
     filled.contenders = contenders;
     Ok((filled, problem))
 }
+
+/// Mean absolute residual from which on the platform is not that of the figures.
+const NOTHING_FITS: f64 = 0.5;
 
 /// The draft with this value, which it marks unknown, assumes, or does not state.
 fn stated(draft: &Draft, key: &str, value: f64, origin: &Origin) -> Result<Draft, PlatformError> {

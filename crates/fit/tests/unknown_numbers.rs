@@ -137,6 +137,19 @@ fn with_assumed_numbers_the_platform_answers_like_the_card() {
 }
 
 #[test]
+fn if_nothing_fits_a_number_at_the_end_of_its_range_is_said_to_lie_outside() {
+    let key = "root_complex.core_round_trip_ns";
+    let mut record = record(&Platform::parse("truth", TRUTH).unwrap());
+    record.answers.retain(|answer| answer.question == "mmio_read_latency");
+    // No round trip makes up for a link of 20 us.
+    let slow = blanked(&[key]).state("link.latency_ns", 20_000.0, &Origin::Given("a test".to_owned())).unwrap();
+    let options = FillOptions { assume_rest: true, ..FillOptions::default() };
+    let filled = fill_in("card.json", &Measured::Record(&record, None), &slow, options).unwrap();
+    assert_eq!(filled.beyond, [key], "{:?}", filled.fit);
+    assert!(filled.draft.text().contains("the best value lies outside"), "{}", filled.draft.text());
+}
+
+#[test]
 fn a_number_is_assumed_within_the_limits_of_the_file() {
     let truth = Platform::parse("truth", TRUTH).unwrap();
     let (record, usual) = (record(&truth), truth.number("endpoint.ingress_ns").unwrap().0);
