@@ -43,7 +43,8 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default()
 }
 
-/// Path of the program `lanemark`, built in the profile of the running test.
+/// Path of the program `lanemark`: the one that the environment variable `LANEMARK_PROGRAM` names, as `make bench` does, or the
+/// one built in the profile of the running test.
 ///
 /// # Panics
 /// If the build fails.
