@@ -72,6 +72,7 @@ use kept::Kept;
 use lanemark_machine::{Plan, Transfer, Verb, Writer};
 use lanemark_platform::Platform;
 use lanemark_units::Ticks;
+use sum::Sum;
 use way::Way;
 
 /// Whether a card of these transfers keeps requesting translations, because its cache is too small for all their
@@ -118,13 +119,18 @@ pub(crate) fn predict(
     let (largest, last) = if one_by_one {
         // Most transfers of a window have the same terms.
         let mut earlier = Kept::default();
+        let mut last: Option<(Sum, Largest)> = None;
         let mut terms = |nth: u64| -> Option<Largest> {
             let alike = way.alike(nth);
             if let Some(known) = earlier.find(alike) {
                 return Some(*known);
             }
-            let found = way.terms(&way.sum(nth, 1)?, 1.0).times(1.0, queue_ns);
+            let sum = way.sum(nth, 1)?;
+            // Transfers at other offsets in a line mostly have the same sum.
+            let known = last.filter(|(known, _)| *known == sum).map(|(_, found)| found);
+            let found = known.unwrap_or_else(|| way.terms(&sum, 1.0).times(1.0, queue_ns));
             earlier.keep(alike, found);
+            last = Some((sum, found));
             Some(found)
         };
         let mut sum = terms(0)?;

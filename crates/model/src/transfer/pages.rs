@@ -194,7 +194,7 @@ impl Way<'_> {
         let (window, bytes) = (&self.transfer.window, self.transfer.bytes);
         let (places, step) = (window.places(bytes), window.step(bytes));
         let has_equal_walks = iommu.walk_cache_entries.value == 0 && !iommu.walks_through_cache();
-        if !has_equal_walks || self.channels > 1 || places > MOST_PLACES || bytes == 0 {
+        if !has_equal_walks || window.pattern.is_random() || self.channels > 1 || places > MOST_PLACES || bytes == 0 {
             return None;
         }
         // A page has a power of two of bytes.
