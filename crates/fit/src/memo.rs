@@ -4,8 +4,8 @@ use crate::mechanism::only_of;
 use lanemark_machine::Verb;
 use lanemark_model::{Bound, Prediction};
 use lanemark_runner::Cancel;
+use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
@@ -51,12 +51,9 @@ impl<'a> Values<'a> {
         has_same.then(|| pairs().map(apart).fold(0.0, f64::max))
     }
 
-    /// Whether `others` are of the same keys, with the same counts and the same structure.
-    fn has_structure_of(&self, others: &[(String, f64)]) -> bool {
-        let is_same = |(one, other): (&Valued<'_>, &(String, f64))| {
-            one.key == other.0 && (one.is_continuous || one.value.to_bits() == other.1.to_bits())
-        };
-        self.named.len() == others.len() && self.named.iter().zip(others).all(is_same)
+    /// The counts and the parts of the structure.
+    fn structure(&self) -> impl Iterator<Item = (&'a str, f64)> {
+        self.named.iter().filter(|valued| !valued.is_continuous).map(|valued| (valued.key, valued.value))
     }
 }
 
@@ -89,12 +86,14 @@ impl<'a> Dependence<'a> {
 }
 
 /// Something by a key, shared by all copies of a fit.
-type SharedMap<K, V> = Rc<RefCell<HashMap<K, V>>>;
+type SharedMap<K, V> = Rc<RefCell<FxHashMap<K, V>>>;
 
 /// A comparison of simulation and formula.
 struct Compared {
     /// Values of keys.
     at: Vec<(String, f64)>,
+    /// Those of them that are counts or parts of the structure.
+    structure: Vec<(String, f64)>,
     /// The figure of the formula, and its bound.
     formula: f64,
     bound: Option<Bound>,
@@ -128,7 +127,8 @@ pub(crate) const NEAR: f64 = 0.05;
 pub(crate) const NEAR_OF_BOTH: f64 = 0.2;
 
 /// Largest logarithm of the ratio of two figures of a formula that count as equal. With the same bound, counts and structure,
-/// simulation and formula then have the same ratio: mostly, what changed has no effect on the figure.
+/// simulation and formula then have the same ratio: mostly, what changed has no effect on the figure. That may be a time
+/// that is fitted at one of both points only.
 const SAME_FIGURE: f64 = 1e-3;
 
 impl Memo {
@@ -186,7 +186,8 @@ impl Memo {
         let (bound, is_clear) = *self.bounds.borrow().get(&(number, values.hash))?;
         let is_same = |known: &&Compared| {
             let is_near = (formula / known.formula).ln().abs() < SAME_FIGURE;
-            is_near && known.bound == Some(bound) && values.has_structure_of(&known.at)
+            let structure = known.structure.iter().map(|(key, value)| (key.as_str(), *value));
+            is_near && known.bound == Some(bound) && values.structure().eq(structure)
         };
         let ratios = self.ratios.borrow();
         let of_bound = || ratios.get(&(number, bound)).filter(|_| is_clear).copied();
@@ -200,9 +201,16 @@ impl Memo {
         let (Some(formula), Some(simulated)) = (of(By::Formula), of(By::Simulation)) else { return };
         let ratio = (simulated / formula).ln();
         let at = values.named.iter().map(|valued| (valued.key.to_owned(), valued.value)).collect();
+        let structure = values.structure().map(|(key, value)| (key.to_owned(), value)).collect();
         let bound = self.bounds.borrow().get(&(number, values.hash)).copied();
         let of_bound = bound.map(|(bound, _)| bound);
-        self.compared.borrow_mut().entry(number).or_default().push(Compared { at, formula, bound: of_bound, ratio });
+        self.compared.borrow_mut().entry(number).or_default().push(Compared {
+            at,
+            structure,
+            formula,
+            bound: of_bound,
+            ratio,
+        });
         if let Some((bound, true)) = bound {
             self.ratios.borrow_mut().insert((number, bound), ratio);
         }
@@ -276,6 +284,28 @@ mod tests {
         assert_eq!(known("dma.tags", same, Bound::Link), None);
         assert_eq!(known("memory.read_ns", same, Bound::Engine), None);
         assert_eq!(known("memory.read_ns", 100.0 * (SAME_FIGURE * (1.0 + 1e-9)).exp(), Bound::Link), None);
+    }
+
+    #[test]
+    fn a_comparison_holds_beside_a_time_that_is_not_fitted_any_more_but_not_beside_another_count() {
+        let named = |key: &'static str, value: f64| Valued { key, value, is_continuous: key.ends_with("_ns") };
+        let known = |here: Vec<Valued<'static>>| {
+            let at = Values::of(vec![named("dma.tags", 8.0), named("memory.read_ns", 10.0)]);
+            let (other, memo) = (Values::of(here), Memo::default());
+            for (by, values, figure) in
+                [(By::Formula, &at, 100.0), (By::Simulation, &at, 110.0), (By::Formula, &other, 100.0)]
+            {
+                memo.figure(by, 0, values, || Ok(Some(figure))).unwrap();
+            }
+            memo.judge(0, &at, &prediction(Bound::Link, 1.0));
+            memo.judge(0, &other, &prediction(Bound::Link, 1.0));
+            memo.compare(0, &at);
+            memo.like_simulated(0, &other, NEAR).map(f64::round)
+        };
+        assert_eq!(known(vec![named("dma.tags", 8.0)]), Some(110.0));
+        assert_eq!(known(vec![named("dma.tags", 9.0)]), None);
+        assert_eq!(known(vec![named("dma.tags", 8.0), named("dma.send_buffers", 4.0)]), None);
+        assert_eq!(known(vec![named("memory.read_ns", 10.0)]), None);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! A fit to data that leave some numbers open: these are fixed at a default or a usual value, one after the other.
 
-use crate::calibrate::{by_counts, calibrate};
+use crate::calibrate::{by_counts, calibrate, pulled};
+use crate::least_squares::scout;
+use crate::trial::{GAIN_OF_FIT, STEPS_OF_FIT};
 use crate::{FillError, Fit, FitData, FitError, Found, Undetermined};
 use lanemark_platform::{default_of, preset};
 
@@ -50,9 +52,12 @@ pub(crate) fn settled(mut problem: FitData, start: Option<&[f64]>, assume_rest: 
             let (rest, place) = problem.without_free(key, *value).map_err(FillError::Simulation)?;
             let mut values = values.clone();
             values.remove(place);
+            if is_hopeless(&problem, &fit, &rest, &values, most) {
+                return Ok(None);
+            }
             let fit_of_rest = calibrate(&rest, Some(&values))?;
             let error = mean_error(&fit_of_rest);
-            Ok(((rest, fit_of_rest), error))
+            Ok(Some(((rest, fit_of_rest), error)))
         };
         let next = first_fixable(open, most, without)?;
         let Some(((key, value), (rest, fit_of_rest))) = next else { break };
@@ -127,19 +132,48 @@ fn squares(fit: &Fit) -> f64 {
     fit.residuals.iter().map(|left| left * left).sum()
 }
 
+/// Whether a fit of `rest` from `start` by formulas, as simulations correct them at the best values of `fit`, leaves clearly
+/// more than the mean error `most`. That of simulations would not leave less.
+fn is_hopeless(problem: &FitData, fit: &Fit, rest: &FitData, start: &[f64], most: f64) -> bool {
+    let left = || -> Result<f64, String> {
+        let best: Vec<f64> = fit.found.iter().map(|found| found.value).collect();
+        let of_best = problem.formula_residuals(&problem.facts()?, &best)?;
+        let shift: Vec<f64> =
+            fit.residuals.iter().zip(of_best).map(|(simulated, formula)| simulated - formula).collect();
+        let facts = rest.facts()?;
+        let shifted = |values: &[f64]| -> Result<Vec<f64>, String> {
+            let of_formulas = rest.formula_residuals(&facts, values)?;
+            Ok(of_formulas.into_iter().zip(&shift).map(|(left, shift)| left + shift).collect())
+        };
+        let mut parameters = rest.parameters();
+        for (parameter, value) in parameters.iter_mut().zip(start) {
+            parameter.start = value.clamp(parameter.low, parameter.high);
+        }
+        let ask = |values: &[f64]| shifted(values).map(|left| pulled(left, rest, &parameters, values));
+        let (values, _) = scout(&parameters, (STEPS_OF_FIT, GAIN_OF_FIT), ask).map_err(|error| error.to_string())?;
+        Ok(mean(&shifted(&values)?))
+    };
+    left().is_ok_and(|left| left > HOPELESS * most + NOISE)
+}
+
+/// Ratio of two mean errors far above the differences between formulas and simulations.
+const HOPELESS: f64 = 2.0;
+
 /// The first of the numbers without which the others have a mean error of at most `most`, and the fit of these; `without`
-/// gives both. One at a time is fixed, because a number that is fixed may decide which limit holds.
+/// gives both, or `None` if it is clear that the error is larger. One at a time is fixed, because a number that is fixed may
+/// decide which limit holds.
 ///
 /// # Errors
 /// The error of `without`.
 fn first_fixable<N, F>(
     numbers: Vec<N>,
     most: f64,
-    mut without: impl FnMut(&N) -> Result<(F, f64), FillError>,
+    mut without: impl FnMut(&N) -> Result<Option<(F, f64)>, FillError>,
 ) -> Result<Option<(N, F)>, FillError> {
     for number in numbers {
-        let (fit, error) = without(&number)?;
-        if error <= most {
+        if let Some((fit, error)) = without(&number)?
+            && error <= most
+        {
             return Ok(Some((number, fit)));
         }
     }
@@ -213,7 +247,7 @@ mod tests {
     #[test]
     fn a_number_whose_default_makes_the_others_worse_is_not_fixed() {
         let most = most_error(0.01);
-        let fixed = |errors: &[f64]| first_fixable(errors.to_vec(), most, |error| Ok(((), *error))).unwrap();
+        let fixed = |errors: &[f64]| first_fixable(errors.to_vec(), most, |error| Ok(Some(((), *error)))).unwrap();
         assert_eq!(fixed(&[0.01029]), Some((0.01029, ())));
         assert_eq!(fixed(&[0.01031]), None);
         assert_eq!(fixed(&[0.01031, 0.02, 0.005, 0.001]), Some((0.005, ())));
@@ -227,7 +261,7 @@ mod tests {
 
     #[test]
     fn an_error_of_a_fit_without_a_number_is_not_hidden() {
-        let failed = |_: &u8| Err::<((), f64), FillError>(FillError::Simulation("no figure".to_owned()));
+        let failed = |_: &u8| Err::<Option<((), f64)>, FillError>(FillError::Simulation("no figure".to_owned()));
         assert!(first_fixable(vec![1_u8], 1.0, failed).is_err());
     }
 }

@@ -13,10 +13,10 @@ use lanemark_machine::Facts;
 pub const MOST_PREDICTIONS: u64 = 1_500_000;
 
 /// Most steps of a fit.
-const STEPS_OF_FIT: usize = 30;
+pub(crate) const STEPS_OF_FIT: usize = 30;
 
 /// Relative gain of the sum of squares below which a fit ends: far below the differences by which structures are chosen.
-const GAIN_OF_FIT: f64 = 1e-4;
+pub(crate) const GAIN_OF_FIT: f64 = 1e-4;
 
 /// Most steps of a fit after a count was rounded.
 const STEPS_OF_REST: usize = 6;
@@ -216,7 +216,8 @@ impl Trial {
                 *value = parameter.high;
             }
         }
-        let starts = [self.values.clone(), without_limit];
+        let others = Some(without_limit).filter(|start| *start != self.values);
+        let starts: Vec<Vec<f64>> = [self.values.clone()].into_iter().chain(others).collect();
         let fitted = |trial: &Trial| {
             let ends = starts.iter().filter_map(|start| trial.fitted_whole(&trial.problem, start));
             let (values, left) = ends.min_by(|one, other| one.1.total_cmp(&other.1))?;
