@@ -166,6 +166,7 @@ fn main() -> ExitCode {
         refusals::a_device_with_a_driver_is_refused_with_the_name_of_the_driver,
         refusals::a_device_without_memory_decoding_is_not_accessed,
         refusals::opening_a_bar_needs_root,
+        peers::a_card_that_stops_decoding_its_memory_ends_the_transfers_of_another_one_with_its_name,
         removal::removing_a_card_ends_the_run_with_its_name,
         topology::devices_have_the_expected_addresses,
         topology::the_switch_is_a_degraded_link_of_its_root_port,

@@ -113,6 +113,19 @@ fn check_answered(record: &Value) {
     }
 }
 
+pub fn a_card_that_stops_decoding_its_memory_ends_the_transfers_of_another_one_with_its_name() {
+    let mut guest = shared();
+    bound(&mut guest, |guest| {
+        started(guest, EDU, &format!("--device edu --peer {MEMORY}:2:4KiB..12KiB --question p2p_latency --sizes 64"));
+        guest.expect(&format!("printf '\\000' | dd of=/sys/bus/pci/devices/{MEMORY}/config bs=1 seek=4 conv=notrunc"));
+        let (status, said) = ended(guest);
+        assert!(status == "1" && said.contains(&format!("{MEMORY}: memory decoding is off")), "{status} {said}");
+        assert!(said.contains("run again, which turns it on"), "{said}");
+        let found = record(guest, &bench("--question p2p_latency --sizes 64 --budget 0.1"));
+        assert_eq!(found["answers"].as_array().map(Vec::len), Some(1), "{}", found["skipped"]);
+    });
+}
+
 pub fn removing_a_card_ends_the_transfers_of_another_one_to_its_memory() {
     let mut guest = shared();
     guest.expect(&format!("lanemark bind {MEMORY}"));

@@ -59,7 +59,8 @@ const PAGE: usize = 4096;
 ///   of the mapped memory must be unchanged. For mappings nothing; the kernel reports how much it unmapped, and a run fails
 ///   if that is not all.
 /// - **Failures:** DMA that the IOMMU blocks is [`MachineError::Device`] with the kernel's report, if it can be read. After every
-///   run, the Command register is read: with memory decoding off, its figures are void, and the error names that cause.
+///   run, the Command register is read, also that of the other device: with memory decoding off, its figures are void, and the
+///   error names that cause.
 #[derive(Debug)]
 pub struct VfioMachine {
     facts: Facts,
@@ -463,7 +464,8 @@ impl VfioMachine {
         if matches!(done, Err(Unsupported(_) | OutOfRange { .. } | Interrupted { .. })) {
             return done;
         }
-        match (self.address_space.device().check_decoding(), done) {
+        let of_peer = || self.peer.as_ref().map_or(Ok(()), |peer| peer.device().check_decoding());
+        match (self.address_space.device().check_decoding().and_then(|()| of_peer()), done) {
             (Ok(()), done) => done,
             // The error of the run may say more, such as the offset of the access.
             (Err(VfioError::Gone { .. }), Err(gone @ Device { .. })) => Err(gone),
