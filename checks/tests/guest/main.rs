@@ -86,7 +86,7 @@ fn main() -> ExitCode {
         descriptors::errors_that_the_engine_logs_end_a_run_with_their_words,
         descriptors::another_engine_at_these_registers_is_refused_before_a_store,
         descriptors::a_dry_run_lists_layout_lists_and_interrupt_and_touches_no_register,
-        cost::the_default_strategy_adds_few_instructions_to_the_two_system_calls_of_a_mapping,
+        cost::the_strategy_ranges_adds_few_instructions_to_the_two_system_calls_of_a_mapping,
         dma::the_engine_of_a_device_answers_questions_about_dma,
         dma::the_engine_of_a_device_file_keeps_every_promise,
         dma::an_engine_whose_memory_decoding_is_turned_off_is_an_error_with_that_cause,
