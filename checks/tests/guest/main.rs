@@ -78,6 +78,7 @@ fn main() -> ExitCode {
         cdma::an_axi_cdma_that_hangs_loses_bytes_or_sends_no_interrupt_is_named,
         descriptors::a_card_that_fetches_descriptors_answers_questions_about_dma,
         descriptors::an_engine_with_descriptors_keeps_every_promise,
+        descriptors::an_engine_with_descriptors_writes_and_reads_the_memory_of_another_card_and_nothing_beside_it,
         descriptors::registers_in_a_page_that_another_bar_shares_are_accessed_by_system_calls,
         descriptors::lists_of_several_pages_end_in_memory_in_a_register_and_by_an_interrupt_of_any_vector,
         descriptors::both_directions_move_data_at_once_and_all_of_their_bytes_are_compared,
