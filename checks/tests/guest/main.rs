@@ -15,6 +15,7 @@ mod dma;
 mod doctor;
 mod drive;
 mod drive_data;
+mod drive_peers;
 mod driver;
 mod eight_cards;
 mod guest;
@@ -77,8 +78,8 @@ fn main() -> ExitCode {
         cdma::error_bits_of_an_axi_cdma_end_a_run_with_their_direction_and_the_keys_to_check,
         cdma::an_axi_cdma_that_hangs_loses_bytes_or_sends_no_interrupt_is_named,
         descriptors::a_card_that_fetches_descriptors_answers_questions_about_dma,
-        descriptors::an_engine_with_descriptors_keeps_every_promise,
         descriptors::an_engine_with_descriptors_writes_and_reads_the_memory_of_another_card_and_nothing_beside_it,
+        descriptors::an_engine_with_descriptors_keeps_every_promise,
         descriptors::registers_in_a_page_that_another_bar_shares_are_accessed_by_system_calls,
         descriptors::lists_of_several_pages_end_in_memory_in_a_register_and_by_an_interrupt_of_any_vector,
         descriptors::both_directions_move_data_at_once_and_all_of_their_bytes_are_compared,
@@ -129,6 +130,11 @@ fn main() -> ExitCode {
         drive::completions_by_interrupt_answer_the_same_questions_and_the_latency_of_interrupts,
         drive::a_read_to_memory_that_was_just_unmapped_is_blocked_and_reported_with_address_and_direction,
         drive::a_signal_ends_the_reads_of_a_drive_and_restores_its_driver,
+        drive_peers::a_drive_reads_into_the_memory_of_another_card_and_nothing_beside_it,
+        drive_peers::a_drive_writes_from_the_memory_of_another_card_only_to_a_namespace_that_is_named,
+        drive_peers::a_dry_run_of_a_drive_with_another_card_lists_the_steps_and_changes_nothing,
+        drive_peers::memory_that_a_drive_cannot_use_is_refused_with_the_reason,
+        drive_peers::removing_the_other_card_ends_the_reads_of_a_drive_to_its_memory,
         driver::a_drive_is_bound_to_vfio_and_back_to_its_driver,
         driver::a_card_without_a_driver_is_bound_and_left_without_one,
         driver::a_driver_that_refuses_the_device_leaves_the_former_one,
@@ -160,6 +166,7 @@ fn main() -> ExitCode {
         peers::cards_below_a_switch_and_functions_of_one_group_move_data_between_them,
         peers::without_acs_redirect_at_their_root_ports_cards_move_data_between_them,
         peers::a_controller_memory_buffer_is_memory_of_another_card,
+        peers::a_card_that_stops_decoding_its_memory_ends_the_transfers_of_another_one_with_its_name,
         peers::removing_a_card_ends_the_transfers_of_another_one_to_its_memory,
         peers::a_dry_run_of_transfers_between_cards_changes_nothing,
         peers::memory_of_another_card_that_cannot_be_used_is_refused_with_the_reason,
@@ -167,7 +174,6 @@ fn main() -> ExitCode {
         refusals::a_device_with_a_driver_is_refused_with_the_name_of_the_driver,
         refusals::a_device_without_memory_decoding_is_not_accessed,
         refusals::opening_a_bar_needs_root,
-        peers::a_card_that_stops_decoding_its_memory_ends_the_transfers_of_another_one_with_its_name,
         removal::removing_a_card_ends_the_run_with_its_name,
         topology::devices_have_the_expected_addresses,
         topology::the_switch_is_a_degraded_link_of_its_root_port,
@@ -308,6 +314,7 @@ fn of_both(kernel: &Available) -> Vec<Trial> {
         peers::without_acs_redirect_at_their_root_ports_cards_move_data_between_them,
         peers::a_controller_memory_buffer_is_memory_of_another_card,
         peers::a_dry_run_of_transfers_between_cards_changes_nothing,
+        drive_peers::a_drive_reads_into_the_memory_of_another_card_and_nothing_beside_it,
     );
     tests.into()
 }
