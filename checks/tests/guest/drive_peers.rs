@@ -2,6 +2,7 @@
 
 use crate::dma::{ended, plugged_again, started};
 use crate::guest::{Guest, Hardware, usual_kernel};
+use crate::peers::redirection;
 use crate::sharing::{Guests, Lent};
 use lanemark_checks::lanemark;
 use serde_json::Value;
@@ -37,6 +38,8 @@ const DEVICES: &[&str] = &[
 type Pair = (&'static str, &'static str, &'static str);
 const AT_ROOT_PORTS: Pair = ("0000:01:00.0", "0000:02:00.0", "first");
 const BELOW_A_SWITCH: Pair = ("0000:05:00.0", "0000:06:00.0", "below");
+/// The ports above the drives below the switch.
+const PORTS: [&str; 2] = ["0000:04:00.0", "0000:04:01.0"];
 
 const BYTES: usize = 1 << 20;
 
@@ -217,4 +220,30 @@ pub fn removing_the_other_card_ends_the_reads_of_a_drive_to_its_memory() {
     guest.expect(&format!(
         "for i in $(seq 300); do [ -e /sys/bus/pci/devices/{memory}/driver ] && exit 0; sleep 0.1; done; exit 1"
     ));
+}
+
+pub fn below_one_switch_drives_move_data_with_acs_redirect_on_and_off() {
+    moves_below_the_switch(&mut shared(), 0b1100);
+    moves_below_the_switch(&mut boot(&format!("pci=disable_acs_redir={}", PORTS.join(";"))), 0);
+}
+
+/// Checks the ACS bits of the ports of the switch, what follows for groups and for the doctor, and that data move.
+fn moves_below_the_switch(guest: &mut Guest, bits: u16) {
+    let (drive, memory, _) = BELOW_A_SWITCH;
+    for (port, card) in PORTS.into_iter().zip([drive, memory]) {
+        assert_eq!(redirection(guest, port), Some(bits), "{port}");
+        let mut group = |of| guest.expect(&format!("basename $(readlink /sys/bus/pci/devices/{of}/iommu_group)"));
+        // With redirection, the kernel isolates the card from its port.
+        assert_eq!(group(port) == group(card), bits == 0, "{port}");
+    }
+    let said = guest.expect("lanemark doctor");
+    let words =
+        "2 of 2 ports of one switch redirect requests (ACS): peer-to-peer traffic goes up to the root and back down";
+    assert_eq!(said.contains(words), bits != 0, "{said}");
+    let buffer = buffer_after(guest, memory, |guest| {
+        let asked = "--question p2p_write_bandwidth --sizes 4KiB --budget 0.2";
+        let found = record(guest, &bench(BELOW_A_SWITCH, asked));
+        assert_eq!(answers(&found, "p2p_write_bandwidth"), 1, "{}", found["skipped"]);
+    });
+    check_read(&buffer);
 }

@@ -135,6 +135,7 @@ fn main() -> ExitCode {
         drive_peers::a_dry_run_of_a_drive_with_another_card_lists_the_steps_and_changes_nothing,
         drive_peers::memory_that_a_drive_cannot_use_is_refused_with_the_reason,
         drive_peers::removing_the_other_card_ends_the_reads_of_a_drive_to_its_memory,
+        drive_peers::below_one_switch_drives_move_data_with_acs_redirect_on_and_off,
         driver::a_drive_is_bound_to_vfio_and_back_to_its_driver,
         driver::a_card_without_a_driver_is_bound_and_left_without_one,
         driver::a_driver_that_refuses_the_device_leaves_the_former_one,
@@ -315,6 +316,7 @@ fn of_both(kernel: &Available) -> Vec<Trial> {
         peers::a_controller_memory_buffer_is_memory_of_another_card,
         peers::a_dry_run_of_transfers_between_cards_changes_nothing,
         drive_peers::a_drive_reads_into_the_memory_of_another_card_and_nothing_beside_it,
+        drive_peers::below_one_switch_drives_move_data_with_acs_redirect_on_and_off,
     );
     tests.into()
 }

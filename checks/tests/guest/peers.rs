@@ -96,7 +96,7 @@ pub fn without_acs_redirect_at_their_root_ports_cards_move_data_between_them() {
 /// The bits P2P Request Redirect (2) and P2P Completion Redirect (3) of the ACS Control register of a port; `None` without
 /// it. The other bits of a port that `pci=disable_acs_redir` names are set by Linux 6.1, and left to the firmware by 6.12.
 /// Source: PCI Express Base Specification, "ACS Extended Capability"; Linux, `__pci_config_acs`.
-fn redirection(guest: &mut Guest, port: &str) -> Option<u16> {
+pub fn redirection(guest: &mut Guest, port: &str) -> Option<u16> {
     let text = guest.expect(&format!("xxd -p /sys/bus/pci/devices/{port}/config | tr -d '\\n'"));
     let byte = |at: usize| u8::from_str_radix(&text[2 * at..][..2], 16).unwrap();
     let word = |at: usize| u16::from_le_bytes([byte(at), byte(at + 1)]);
