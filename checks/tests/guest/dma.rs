@@ -198,6 +198,7 @@ pub fn a_dry_run_lists_binds_registers_and_pages_and_changes_nothing() {
         "memory of the card at 0x40000, 4KiB: overwritten",
         "IOVAs of at most 28 bits",
         "MSI vector 0",
+        "locked for the run, so that a second Lanemark process is refused: /sys/bus/pci/devices/0000:00:05.0/config",
         "range 0:0..4B:registers",
         "DMA from host memory: 16 x 64B per iteration",
         "dry run, nothing was accessed",
