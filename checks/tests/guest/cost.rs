@@ -56,7 +56,7 @@ fn instructions(guest: &mut Guest, arguments: &str) -> Vec<(String, f64)> {
     answers.iter().map(of).collect()
 }
 
-pub fn the_default_strategy_adds_few_instructions_to_the_two_system_calls_of_a_mapping() {
+pub fn the_strategy_ranges_adds_few_instructions_to_the_two_system_calls_of_a_mapping() {
     let mut guest = dma::shared();
     let asked = format!("--on {STORAGE} --bind vfio-pci --question dma_map_cost --sizes 4KiB");
     let all = instructions(&mut guest, &asked);
@@ -71,7 +71,7 @@ pub fn the_default_strategy_adds_few_instructions_to_the_two_system_calls_of_a_m
         row(&format!("  by {strategy}, over the calls alone (target: 1.02)"), of(strategy) / calls);
     }
     let added = of("ranges") - calls;
-    assert!(added > 0.0 && added < 500.0, "the default strategy adds {added} instructions to {calls}");
+    assert!(added > 0.0 && added < 500.0, "the strategy ranges adds {added} instructions to {calls}");
 }
 
 pub fn loops_of_loads_and_stores_have_the_same_instructions_behind_every_driver() {

@@ -7,20 +7,31 @@ use crate::xdma_twin::{Fault, Seen, Twin};
 use lanemark_checks::lanemark;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// The card of [`xdma_twin`](crate::xdma_twin), in a slot of its own.
+/// The card of [`xdma_twin`](crate::xdma_twin), and one with memory, the file `memory` on the outside, each in a slot of its own.
 const DEVICES: &[&str] = &[
     "-object memory-backend-memfd,id=ram,size=512M,share=on",
     "-machine memory-backend=ram",
     "-device intel-iommu,intremap=on,caching-mode=on",
     "-device pcie-root-port,id=rp1,chassis=1,slot=1,addr=0x2",
     r#"-device {"driver":"vfio-user-pci","bus":"rp1","rombar":0,"socket":{"type":"unix","path":"{folder}/xdma"}}"#,
+    "-device pcie-root-port,id=rp2,chassis=2,slot=2,addr=0x3",
+    "-object memory-backend-file,id=memory,share=on,mem-path={folder}/memory,size=1M",
+    "-device ivshmem-plain,memdev=memory,bus=rp2",
 ];
+
+/// Address of the card with memory.
+const MEMORY: &str = "0000:02:00.0";
 
 /// Address of the card.
 pub const XDMA: &str = "0000:01:00.0";
+
+/// The bytes of its memory, and their number.
+const BEFORE: u8 = 0xa7;
+const MEMORY_BYTES: usize = 1 << 20;
 
 /// The cards by the socket of their guest.
 static TWINS: Mutex<BTreeMap<PathBuf, Twin>> = Mutex::new(BTreeMap::new());
@@ -30,6 +41,7 @@ pub fn shared() -> (Lent, Twin) {
     static GUESTS: Guests = Guests::new(|| {
         let hardware = Hardware { packages: KERNEL, devices: DEVICES, kernel: "" };
         Guest::boot(&hardware, &[lanemark(), Path::new(env!("CARGO_BIN_EXE_promises"))], |folder| {
+            fs::write(folder.join("memory"), vec![BEFORE; MEMORY_BYTES]).unwrap();
             let socket = folder.join("xdma");
             let twin = Twin::serve(&socket);
             TWINS.lock().unwrap_or_else(PoisonError::into_inner).insert(socket, twin);
@@ -99,6 +111,47 @@ pub fn a_card_that_fetches_descriptors_answers_questions_about_dma() {
     let Seen { descriptors, longest, interrupts, started, violations, .. } = twin.seen();
     assert_eq!((longest, started, violations), (1, [true, false, true, false], vec![]));
     assert!(descriptors > 100 && interrupts[0] > 0 && interrupts[1..] == [0; 3], "{interrupts:?}");
+}
+
+pub fn an_engine_with_descriptors_writes_and_reads_the_memory_of_another_card_and_nothing_beside_it() {
+    let (mut guest, twin) = shared();
+    let questions = "p2p_write_bandwidth,p2p_read_bandwidth,p2p_latency";
+    let peer = format!("--peer {MEMORY}:2:4KiB..12KiB --question {questions} --sizes 64,4KiB");
+    guest.expect(&format!("lanemark bind {MEMORY}"));
+    let asked = format!("--on {XDMA} --device xdma {peer}");
+    let dry = guest.expect(&format!("lanemark bench --bind vfio-pci {asked} --dry-run"));
+    let words =
+        "DMA from 0000:02:00.0: 256 x 4KiB per iteration, at offsets 0x1000 to 0x2fff of BAR2; the end by polling";
+    assert!(dry.contains(words), "{dry}");
+    let outside = |guest: &Guest| fs::read(guest.file("memory")).unwrap();
+    assert!(outside(&guest).iter().all(|byte| *byte == BEFORE), "a dry run has changed the other card");
+    let _ = twin.seen();
+    let record = record(&mut guest, &format!("{asked} --budget 0.1"));
+    guest.expect(&format!("lanemark unbind {MEMORY}"));
+    let answers = record["answers"].as_array().unwrap();
+    for question in questions.split(',') {
+        let of = answers.iter().filter(|answer| answer["question"] == question);
+        assert_eq!(of.count(), 2, "{question}: {}", record["skipped"]);
+    }
+    for answer in answers {
+        let bytes = &answer["bytes"];
+        assert!(bytes["claimed_bytes"].as_u64() >= answer["size_bytes"].as_u64(), "{answer}");
+        assert_eq!(bytes["claimed_bytes"], bytes["confirmed_bytes"], "{answer}");
+    }
+    let now = outside(&guest);
+    assert!(now[4096..12288].iter().any(|byte| *byte != BEFORE), "nothing arrived");
+    let mut beside = now[..4096].iter().chain(&now[12288..]);
+    assert!(beside.all(|byte| *byte == BEFORE), "bytes beside the named pages have changed");
+    let Seen { descriptors, violations, .. } = twin.seen();
+    assert!(descriptors > 0 && violations.is_empty(), "{violations:?}");
+    changed_file(&mut guest, &[]);
+    guest.expect(&format!("lanemark bind {MEMORY}"));
+    for question in ["p2p_write_bandwidth", "p2p_read_bandwidth"] {
+        let asked = format!("--peer {MEMORY}:2:4KiB..12KiB --question {question} --sizes 4KiB");
+        let said = failed(&mut guest, &twin, Fault::LosesBytes, &asked);
+        assert!(said.contains("bytes arrived; the figure is invalid"), "{question}: {said}");
+    }
+    guest.expect(&format!("lanemark unbind {MEMORY}"));
 }
 
 pub fn an_engine_with_descriptors_keeps_every_promise() {

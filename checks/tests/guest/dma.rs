@@ -82,6 +82,10 @@ pub fn record(guest: &mut Guest, arguments: &str) -> Value {
     serde_json::from_str(&guest.expect("cat dma.json")).unwrap()
 }
 
+/// Script that prints the number of pinned pages: acquired and not released. Both counts are complete after a refresh.
+pub const PINNED: &str = "cat /proc/sys/vm/stat_refresh; \
+    awk '/nr_foll_pin_acquired/ { a = $2 } /nr_foll_pin_released/ { r = $2 } END { print a - r }' /proc/vmstat";
+
 /// Whether a function may be bus master, and its driver.
 pub fn state(guest: &mut Guest, function: &str) -> (bool, String) {
     let folder = format!("/sys/bus/pci/devices/{function}");
@@ -194,6 +198,7 @@ pub fn a_dry_run_lists_binds_registers_and_pages_and_changes_nothing() {
         "memory of the card at 0x40000, 4KiB: overwritten",
         "IOVAs of at most 28 bits",
         "MSI vector 0",
+        "locked for the run, so that a second Lanemark process is refused: /sys/bus/pci/devices/0000:00:05.0/config",
         "range 0:0..4B:registers",
         "DMA from host memory: 16 x 64B per iteration",
         "dry run, nothing was accessed",
@@ -290,16 +295,13 @@ pub fn the_driver_is_restored_after_a_signal_and_listed_after_a_kill() {
         assert!(status == "130" && said.contains("restored; driver now: none"), "{signal}: {status} {said}");
         assert_eq!(state(&mut guest, EDU), (false, String::new()), "{signal}");
     }
-    // Pages that are pinned: acquired and not released.
-    let pinned =
-        "awk '/nr_foll_pin_acquired/ { a = $2 } /nr_foll_pin_released/ { r = $2 } END { print a - r }' /proc/vmstat";
-    let before = guest.expect(pinned);
+    let before = guest.expect(PINNED);
     long_run(&mut guest, EDU);
-    assert_ne!(guest.expect(pinned), before, "a run pins pages");
+    assert_ne!(guest.expect(PINNED), before, "a run pins pages");
     guest.expect("kill -KILL $(pidof lanemark)");
     ended(&mut guest);
     assert_eq!(state(&mut guest, EDU), (false, "vfio-pci".to_owned()), "the kernel has cleared bus mastering");
-    assert_eq!(guest.expect(pinned), before, "pages are pinned");
+    assert_eq!(guest.expect(PINNED), before, "pages are pinned");
     let next =
         guest.run(&format!("lanemark bench --on {EDU} --bind vfio-pci --device edu --question dma_read_latency"));
     let remedy = format!("lanemark unbind {EDU}");

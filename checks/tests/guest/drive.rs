@@ -1,5 +1,6 @@
 //! An NVMe drive behind VFIO: reads by its own queues, compared with the image behind it.
 
+use crate::dma::PINNED;
 use crate::guest::{Guest, Hardware, usual_kernel};
 use crate::sharing::{Guests, Lent};
 use lanemark_checks::conformance::PROMISES;
@@ -539,11 +540,8 @@ pub fn a_signal_ends_the_reads_of_a_drive_and_restores_its_driver() {
     let said = guest.expect("cat said");
     assert!(status.trim() == "130" && said.contains("restored; driver now: nvme"), "{status} {said}");
     // After SIGKILL the kernel closes the files of VFIO: pages are unpinned, and bus mastering is off.
-    // Both counts are complete after a refresh.
-    let pinned = "cat /proc/sys/vm/stat_refresh; \
-        awk '/nr_foll_pin_acquired/ { a = $2 } /nr_foll_pin_released/ { r = $2 } END { print a - r }' /proc/vmstat";
-    let before = guest.expect(pinned);
-    let pins = format!("[ \"$({pinned})\" != {} ]", before.trim());
+    let before = guest.expect(PINNED);
+    let pins = format!("[ \"$({PINNED})\" != {} ]", before.trim());
     guest.expect("rm -f status");
     guest.expect(&format!("(lanemark bench --on {DRIVE} {asked} >said 2>&1; echo $? >status) >/dev/null 2>&1 &"));
     guest.expect(&format!("for i in $(seq 600); do {runs} && exit 0; sleep 0.1; done; exit 1"));
@@ -551,7 +549,7 @@ pub fn a_signal_ends_the_reads_of_a_drive_and_restores_its_driver() {
     guest.expect("kill -KILL $(pidof lanemark)");
     guest.expect("for i in $(seq 900); do [ -s status ] && exit 0; sleep 0.1; done; exit 1");
     guest.expect(&format!("{is_bound} && [ {master} -eq 0 ]"));
-    assert_eq!(guest.expect(pinned), before, "pages are pinned");
+    assert_eq!(guest.expect(PINNED), before, "pages are pinned");
     guest.expect(&format!("lanemark unbind {DRIVE}"));
     // The drive works afterwards.
     behind_vfio(&mut guest, DRIVE, |guest| {

@@ -175,6 +175,7 @@ pub fn a_dry_run_of_reads_by_the_kernel_lists_the_commands_and_sends_none() {
     for words in [
         "0000:01:00.0 (1b36:0010)",
         "opened for reading: /dev/ng0n1, ng0n1 of the controller nvme0 (0000:01:00.0); its driver stays bound",
+        "locked for the run, so that a second Lanemark process is refused: /sys/bus/pci/devices/0000:01:00.0/config",
         "commands: Identify and Read of this namespace; no command that writes to the medium or changes a setting",
         "reads of the drive: 256 x 4KiB per iteration, at most 63 outstanding",
         "dry run, nothing was accessed",

@@ -15,6 +15,7 @@ mod dma;
 mod doctor;
 mod drive;
 mod drive_data;
+mod drive_peers;
 mod driver;
 mod eight_cards;
 mod guest;
@@ -77,6 +78,7 @@ fn main() -> ExitCode {
         cdma::error_bits_of_an_axi_cdma_end_a_run_with_their_direction_and_the_keys_to_check,
         cdma::an_axi_cdma_that_hangs_loses_bytes_or_sends_no_interrupt_is_named,
         descriptors::a_card_that_fetches_descriptors_answers_questions_about_dma,
+        descriptors::an_engine_with_descriptors_writes_and_reads_the_memory_of_another_card_and_nothing_beside_it,
         descriptors::an_engine_with_descriptors_keeps_every_promise,
         descriptors::registers_in_a_page_that_another_bar_shares_are_accessed_by_system_calls,
         descriptors::lists_of_several_pages_end_in_memory_in_a_register_and_by_an_interrupt_of_any_vector,
@@ -86,7 +88,7 @@ fn main() -> ExitCode {
         descriptors::errors_that_the_engine_logs_end_a_run_with_their_words,
         descriptors::another_engine_at_these_registers_is_refused_before_a_store,
         descriptors::a_dry_run_lists_layout_lists_and_interrupt_and_touches_no_register,
-        cost::the_default_strategy_adds_few_instructions_to_the_two_system_calls_of_a_mapping,
+        cost::the_strategy_ranges_adds_few_instructions_to_the_two_system_calls_of_a_mapping,
         dma::the_engine_of_a_device_answers_questions_about_dma,
         dma::the_engine_of_a_device_file_keeps_every_promise,
         dma::an_engine_whose_memory_decoding_is_turned_off_is_an_error_with_that_cause,
@@ -128,6 +130,12 @@ fn main() -> ExitCode {
         drive::completions_by_interrupt_answer_the_same_questions_and_the_latency_of_interrupts,
         drive::a_read_to_memory_that_was_just_unmapped_is_blocked_and_reported_with_address_and_direction,
         drive::a_signal_ends_the_reads_of_a_drive_and_restores_its_driver,
+        drive_peers::a_drive_reads_into_the_memory_of_another_card_and_nothing_beside_it,
+        drive_peers::a_drive_writes_from_the_memory_of_another_card_only_to_a_namespace_that_is_named,
+        drive_peers::a_dry_run_of_a_drive_with_another_card_lists_the_steps_and_changes_nothing,
+        drive_peers::memory_that_a_drive_cannot_use_is_refused_with_the_reason,
+        drive_peers::removing_the_other_card_ends_the_reads_of_a_drive_to_its_memory,
+        drive_peers::below_one_switch_drives_move_data_with_acs_redirect_on_and_off,
         driver::a_drive_is_bound_to_vfio_and_back_to_its_driver,
         driver::a_card_without_a_driver_is_bound_and_left_without_one,
         driver::a_driver_that_refuses_the_device_leaves_the_former_one,
@@ -159,6 +167,7 @@ fn main() -> ExitCode {
         peers::cards_below_a_switch_and_functions_of_one_group_move_data_between_them,
         peers::without_acs_redirect_at_their_root_ports_cards_move_data_between_them,
         peers::a_controller_memory_buffer_is_memory_of_another_card,
+        peers::a_card_that_stops_decoding_its_memory_ends_the_transfers_of_another_one_with_its_name,
         peers::removing_a_card_ends_the_transfers_of_another_one_to_its_memory,
         peers::a_dry_run_of_transfers_between_cards_changes_nothing,
         peers::memory_of_another_card_that_cannot_be_used_is_refused_with_the_reason,
@@ -306,6 +315,8 @@ fn of_both(kernel: &Available) -> Vec<Trial> {
         peers::without_acs_redirect_at_their_root_ports_cards_move_data_between_them,
         peers::a_controller_memory_buffer_is_memory_of_another_card,
         peers::a_dry_run_of_transfers_between_cards_changes_nothing,
+        drive_peers::a_drive_reads_into_the_memory_of_another_card_and_nothing_beside_it,
+        drive_peers::below_one_switch_drives_move_data_with_acs_redirect_on_and_off,
     );
     tests.into()
 }

@@ -96,7 +96,7 @@ pub fn without_acs_redirect_at_their_root_ports_cards_move_data_between_them() {
 /// The bits P2P Request Redirect (2) and P2P Completion Redirect (3) of the ACS Control register of a port; `None` without
 /// it. The other bits of a port that `pci=disable_acs_redir` names are set by Linux 6.1, and left to the firmware by 6.12.
 /// Source: PCI Express Base Specification, "ACS Extended Capability"; Linux, `__pci_config_acs`.
-fn redirection(guest: &mut Guest, port: &str) -> Option<u16> {
+pub fn redirection(guest: &mut Guest, port: &str) -> Option<u16> {
     let text = guest.expect(&format!("xxd -p /sys/bus/pci/devices/{port}/config | tr -d '\\n'"));
     let byte = |at: usize| u8::from_str_radix(&text[2 * at..][..2], 16).unwrap();
     let word = |at: usize| u16::from_le_bytes([byte(at), byte(at + 1)]);
@@ -111,6 +111,19 @@ fn check_answered(record: &Value) {
         let has = |answer: &Value| answer["question"] == question && answer["size_bytes"] == 2048;
         assert!(answers.iter().any(has), "{question}: {}", record["skipped"]);
     }
+}
+
+pub fn a_card_that_stops_decoding_its_memory_ends_the_transfers_of_another_one_with_its_name() {
+    let mut guest = shared();
+    bound(&mut guest, |guest| {
+        started(guest, EDU, &format!("--device edu --peer {MEMORY}:2:4KiB..12KiB --question p2p_latency --sizes 64"));
+        guest.expect(&format!("printf '\\000' | dd of=/sys/bus/pci/devices/{MEMORY}/config bs=1 seek=4 conv=notrunc"));
+        let (status, said) = ended(guest);
+        assert!(status == "1" && said.contains(&format!("{MEMORY}: memory decoding is off")), "{status} {said}");
+        assert!(said.contains("run again, which turns it on"), "{said}");
+        let found = record(guest, &bench("--question p2p_latency --sizes 64 --budget 0.1"));
+        assert_eq!(found["answers"].as_array().map(Vec::len), Some(1), "{}", found["skipped"]);
+    });
 }
 
 pub fn removing_a_card_ends_the_transfers_of_another_one_to_its_memory() {

@@ -240,6 +240,7 @@ pub fn a_dry_run_lists_the_calls_and_makes_none() {
     for words in [
         "0000:01:00.0 (1234:11e8)",
         "opened and locked: /dev/xdma0_h2c_0, /dev/xdma0_h2c_1, /dev/xdma0_c2h_0, /dev/xdma0_c2h_1, of",
+        "locked for the run, so that a second Lanemark process is refused: /sys/bus/pci/devices/0000:01:00.0/config",
         "overwritten: addresses 0x20000 to 0x5ffff of the card; no others are read or written",
         "DMA reads by pwrite to h2c channel 0: 256 x 4KiB per iteration",
         "DMA writes by pread from c2h channel 0: 256 x 4KiB per iteration",

@@ -140,7 +140,9 @@ pub(crate) fn peer_access(facts: &Facts) -> Option<LeftOut> {
         if dma.cards < 2 {
             let needs = match facts.time_base {
                 TimeBase::Simulated => "two cards are required: a platform file has one for each [[slot]]",
-                _ => "two cards are required: use a card with a device file and --peer, or a platform",
+                _ => {
+                    "two cards are required: use an NVMe drive or a card with a device file, and --peer, or a platform"
+                }
             };
             return Some(LeftOut::all(needs));
         }

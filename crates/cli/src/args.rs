@@ -481,9 +481,9 @@ pub struct CardArgs {
     /// or be compiled (rtl:card.so)
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Range of a BAR of a second card, bound to vfio-pci, to and from which the card's engine moves data; it is overwritten:
-    /// FUNCTION:BAR:FROM..TO in whole pages, as 0000:04:00.0:2:0..64KiB; append :storage for a BAR that is not prefetchable
-    #[arg(long, value_name = "MEMORY", requires = "device")]
+    /// Range of a BAR of a second card, bound to vfio-pci, to and from which the engine of --device or an NVMe drive moves data; it is
+    /// overwritten: FUNCTION:BAR:FROM..TO in whole pages, as 0000:04:00.0:2:0..64KiB; append :storage for a BAR that is not prefetchable
+    #[arg(long, value_name = "MEMORY")]
     pub peer: Option<PeerRange>,
     /// Interface by which a card bound to vfio-pci is opened: container (groups), iommufd (Linux 6.6 or newer), or no-iommu for a card
     /// behind no IOMMU, whose DMA can then reach all memory of this machine [default: iommufd if the kernel has it for the card and

@@ -75,8 +75,9 @@ pub(crate) fn open(address: Address, access: &CardAccess, cancel: &Cancel) -> Re
         });
         let is_kept = machine.keeps_data_in_drive();
         let reads = machine.reads_a_drive().then(|| if is_kept { in_drive(address) } else {
+            let of = if peer.is_some() { "DMA writes" } else { "DMA writes to host memory" };
             format!(
-                "{address}: DMA writes to host memory are reads of an NVMe drive, from the first store of a command until a core sees \
+                "{address}: {of} are reads of an NVMe drive, from the first store of a command until a core sees \
                  the completion, so every time includes the drive's access to its medium: it is an upper bound, and a rate a lower \
                  bound of the link"
             )
@@ -195,6 +196,7 @@ pub(crate) fn behind_vfio(address: Address, access: &CardAccess) -> Result<Optio
         return Err(RunError::DeviceNotBehindVfio(address.to_string()));
     }
     let given = access.drive.given().or(access.vfio.map(|_| "vfio")).or(access.host_pages.map(|_| "host_pages"));
+    let given = given.or(access.peer.map(|_| "peer"));
     if let Some(field) = given.filter(|_| attachment.is_none()) {
         return Err(RunError::NotBehindVfio { field, device: address.to_string() });
     }

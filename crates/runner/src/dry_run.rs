@@ -9,7 +9,7 @@ use crate::tasks::{Task, work};
 use lanemark_bench::{BenchError, Effort};
 use lanemark_hw::linux_lanemark;
 use lanemark_hw::linux_nvme::{DriveNode, NvmeRehearsal};
-use lanemark_hw::linux_sysfs::{Address, Attachment, Device, Notes, Rehearsal};
+use lanemark_hw::linux_sysfs::{Address, Attachment, Device, Notes, Rehearsal, System};
 use lanemark_hw::linux_vfio::{DRIVER, VfioOptions, VfioRehearsal};
 use lanemark_hw::linux_xdma::{XdmaCard, XdmaRehearsal};
 use lanemark_machine::{Machine, MachineError};
@@ -90,7 +90,7 @@ pub fn dry_run(request: &Request) -> Result<DryRun, RunError> {
         device: rehearsal.attachment().device.address().to_string(),
         id: rehearsal.attachment().device.id()?,
         refusals: rehearsal.refusals().iter().map(ToString::to_string).collect(),
-        steps: steps(&[], COMMAND),
+        steps: steps(&[lock(&access.system(), address)], COMMAND),
         ranges: ranges(&rehearsal),
         cases: Vec::new(),
     };
@@ -107,6 +107,12 @@ const COMMAND: &str = "at the start: the Command register, link states and error
                        plan: the device serial number";
 /// The same of a drive behind the kernel's driver.
 const LINKS: &str = "at the start: link states and error counters are read from sysfs";
+
+/// The lock of every run of a function, except of one behind VFIO without ranges.
+fn lock(system: &System, function: Address) -> String {
+    let file = system.device(function).join("config");
+    format!("locked for the run, so that a second Lanemark process is refused: {}", file.display())
+}
 
 fn steps(more: &[String], last: &str) -> Vec<String> {
     more.iter().cloned().chain([last.to_owned()]).collect()
@@ -159,7 +165,7 @@ fn dry_run_through_driver(
         device: function.to_string(),
         id: Device::find(&request.setup.card.system(), function)?.id()?,
         refusals: Vec::new(),
-        steps: steps(before, LINKS),
+        steps: steps(&[before, &[lock(&request.setup.card.system(), function)]].concat(), LINKS),
         ranges: Vec::new(),
         cases: Vec::new(),
     };
@@ -185,11 +191,13 @@ fn dry_run_through_vfio(request: &Request, address: Address) -> Result<DryRun, R
         interrupted: None,
     };
     let rehearsal = VfioRehearsal::new(&system, address, &options, access.binds_to(DRIVER))?;
+    // Without ranges, the kernel's own exclusion is enough.
+    let lock = rehearsal.ranges().map(|_| lock(&system, address));
     let mut found = DryRun {
         device: address.to_string(),
         id: Device::find(&system, address)?.id()?,
         refusals: Vec::new(),
-        steps: steps(rehearsal.summary(), COMMAND),
+        steps: steps(&[rehearsal.summary(), lock.as_slice()].concat(), COMMAND),
         ranges: rehearsal.ranges().map(self::ranges).unwrap_or_default(),
         cases: Vec::new(),
     };

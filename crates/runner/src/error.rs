@@ -271,8 +271,11 @@ pub enum RunError {
     /// The other card is the target itself.
     #[error("peer: {0} is the target itself: name another card")]
     PeerIsTarget(String),
-    /// Memory of another card, without a device file that describes an engine.
-    #[error("peer needs a device file with a section [engine] or [descriptors]: name it with --device")]
+    /// Memory of another card, and a target without an engine.
+    #[error(
+        "peer needs a card that can move data: an NVMe drive, or a card with a device file with a section [engine] or [descriptors], \
+         named with --device"
+    )]
     PeerWithoutEngine,
     /// A device file with errors.
     #[error("device: {0}")]

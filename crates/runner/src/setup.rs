@@ -5,8 +5,8 @@ use crate::error::RunError;
 use crate::target::Target;
 use lanemark_devices::{DeviceFile, Harmless};
 use lanemark_hw::dut_library::Hang;
-use lanemark_hw::linux_sysfs::{Consent, Kind, Range, System};
-use lanemark_hw::linux_vfio::{PeerRange, VfioInterface};
+use lanemark_hw::linux_sysfs::{Address, Consent, Kind, Range, System};
+use lanemark_hw::linux_vfio::{PeerRange, VfioInterface, VfioOptions};
 use lanemark_hw::linux_xdma::CardMemory;
 use lanemark_hw::{DriveOptions, HostPageSize};
 use std::path::PathBuf;
@@ -107,15 +107,22 @@ impl CardAccess {
         }
     }
 
-    /// Checks that another card is another one, and that something is said of the engine.
+    /// Checks that another card is another one, and that the target is a drive or that something is said of its engine.
     fn check_peer(&self, targets: &[Target]) -> Result<(), RunError> {
         let Some(peer) = self.peer else { return Ok(()) };
         let has_engine = self.device.as_ref().is_some_and(|file| file.limits().is_some());
         match targets.iter().find(|target| matches!(target, Target::Card(_))) {
             Some(Target::Card(address)) if *address == peer.device => Err(RunError::PeerIsTarget(address.to_string())),
-            _ if !has_engine => Err(RunError::PeerWithoutEngine),
-            _ => Ok(()),
+            Some(Target::Card(_)) if has_engine => Ok(()),
+            Some(Target::Card(address)) if self.is_drive(*address) => Ok(()),
+            _ => Err(RunError::PeerWithoutEngine),
         }
+    }
+
+    /// Whether the card is driven as an NVMe drive.
+    pub(crate) fn is_drive(&self, address: Address) -> bool {
+        let options = VfioOptions { file: self.device.as_ref(), ..VfioOptions::default() };
+        options.is_drive(&self.system(), address)
     }
 
     /// The ranges of BARs that may be accessed: the named ones, or the harmless ones of the device file.

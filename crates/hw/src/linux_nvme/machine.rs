@@ -4,12 +4,12 @@ use super::passthrough;
 use super::queue::{KernelQueue, Way, is_removed_soon};
 use super::ring::Ring;
 use super::{DriveError, DriveNode};
-use crate::drive_options::{DataPlace, DriveOptions};
+use crate::drive_options::DriveOptions;
 use crate::host_pages::HostPages;
 use crate::linux_sysfs::{CardError, Device, Opened};
 use crate::nvme::{
-    Command, ControllerData, DriveLimits, DrivePlan, DriveQueue as _, DriveRun, Namespace, NvmeError, PAGE, Places,
-    Queues, Spot, commands_of, deadline,
+    Command, ControllerData, DataAt, DriveLimits, DrivePlan, DriveQueue as _, DriveRun, Namespace, NvmeError, PAGE,
+    Places, Queues, Spot, commands_of, deadline,
 };
 use crate::x86::cpu::Cpu;
 use crate::x86::pin::{allowed_cpus, usable_cores};
@@ -281,7 +281,7 @@ fn first_read(
 ) -> Result<(), DriveError> {
     let read = |way: &mut Way| {
         let mut queue = KernelQueue { way, file, node, namespace, pages, name: "" };
-        let mut once = Some(queue.read(0, 1, Spot { place: DataPlace::Host, at: 0, list: 0 }, namespace.block_bytes));
+        let mut once = Some(queue.read(0, 1, Spot { place: DataAt::Host, at: 0, list: 0 }, namespace.block_bytes));
         queue.run(1, |_| once.take(), &mut deadline(timer, FIRST, interrupted))
     };
     let done = match read(way) {

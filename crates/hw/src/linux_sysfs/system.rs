@@ -33,7 +33,8 @@ impl System {
     }
 
     /// Sysfs folder of a device.
-    pub(crate) fn device(&self, address: Address) -> PathBuf {
+    #[must_use]
+    pub fn device(&self, address: Address) -> PathBuf {
         self.path("sys/bus/pci/devices").join(address.to_string())
     }
 

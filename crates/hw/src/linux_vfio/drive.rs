@@ -6,16 +6,17 @@ use super::facts::mapped_of;
 use super::faults::FaultLog;
 use super::host_window::HostWindow;
 use super::own_queue::{Layout, OwnQueue};
+use super::peer::Peer;
 use super::registers::Registers;
-use super::transfers::REPORT;
+use super::transfers::{REPORT, lent};
 use super::{AddressSpace, VfioDevice, VfioError, VfioInterrupt, VfioVectors};
 use crate::drive_options::{CompletionBy, DataPlace, DataPointers, Destructive, DriveOptions, QueuePlace};
 use crate::host_pages::HostPages;
 use crate::linux_sysfs::Device;
 use crate::nvme::{
-    CmbUses, Command, Controller, ControllerData, DataMemory as _, DriveLimits, DrivePlan, DriveQueue as _, DriveRun,
-    Interrupt, IoInterrupts, IoQueues, MOST_PAIRS, Namespace, NvmeError, PAGE, Places, Queues, Spot, deadline,
-    is_stopped, queue_bytes, registers_end,
+    CmbUses, Command, Controller, ControllerData, DataAt, DataMemory as _, DriveLimits, DrivePlan, DriveQueue as _,
+    DriveRun, Interrupt, IoInterrupts, IoQueues, MOST_PAIRS, Namespace, NvmeError, PAGE, Places, Queues, Spot,
+    deadline, is_stopped, queue_bytes, registers_end,
 };
 use lanemark_machine::{Confirmed, DmaFacts, MachineError, Samples};
 use lanemark_units::Ticks;
@@ -93,6 +94,8 @@ pub(super) struct DriveBench<'a> {
     pub(super) work: DriveRun<'a>,
     pub(super) address_space: &'a Arc<AddressSpace>,
     pub(super) drive: &'a mut Drive,
+    /// Memory of another card.
+    pub(super) peer: Option<&'a Peer>,
     /// The kernel's request to give the device back.
     pub(super) requested: Option<&'a VfioInterrupt>,
     /// The kernel's log.
@@ -218,6 +221,7 @@ impl Drive {
             pairs: self.pairs,
             cmb,
             data_in_cmb,
+            peer: None,
             interrupts,
             by_interrupt,
             expendable_bytes: self.options.destructive.map_or(0, |named| named.bytes),
@@ -321,14 +325,17 @@ impl DriveBench<'_> {
             Some(pages) => pages,
             None => self.allocated(layout.len)?,
         };
-        let is_in_cmb = self.work.asked.data == DataPlace::Cmb;
+        let is_in_cmb = self.work.asked.data == DataAt::Cmb;
         if !is_in_cmb {
             self.work.fill(&mut pages);
         }
+        let peer = self.peer.filter(|_| self.work.asked.data == DataAt::Peer);
+        peer.map_or(Ok(()), |peer| self.fill_peer(peer))?;
         let device = Arc::clone(self.address_space.device());
         let confirmed = {
-            let window = self.mapped(&mut pages, layout)?;
-            let done = self.measured(layout, &window, samples);
+            let mut window = self.mapped(&mut pages, layout)?;
+            let iova = peer.map_or(Ok(0), |peer| lent(peer, &mut window)).map_err(|error| self.device_error(error))?;
+            let done = self.measured(layout, (&window, peer, iova), samples);
             if done.is_err() {
                 // A read may still be going on: it must end before its memory is unmapped and reused.
                 let is_reset = device.can_reset() && device.reset().is_ok();
@@ -336,7 +343,11 @@ impl DriveBench<'_> {
             }
             done
         };
-        let beside = || if is_in_cmb { Ok(()) } else { self.work.check_beside(&pages) };
+        let beside = || match peer {
+            _ if is_in_cmb => Ok(()),
+            Some(peer) => self.check_beside(peer),
+            None => self.work.check_beside(&pages),
+        };
         let confirmed = confirmed.and_then(|confirmed| beside().map(|()| confirmed));
         let is_complete = confirmed.as_ref().is_ok_and(|bytes| bytes.confirmed_bytes == bytes.claimed_bytes);
         let mut faults = log.faults_of(device.address());
@@ -354,7 +365,8 @@ impl DriveBench<'_> {
                 self.work.name
             )));
         }
-        samples.confirmed = Some(confirmed.map_err(|error| match (error, device.check()) {
+        let gone = || device.check().and_then(|()| peer.map_or(Ok(()), Peer::check_device));
+        samples.confirmed = Some(confirmed.map_err(|error| match (error, gone()) {
             (error @ (MachineError::Interrupted { .. } | MachineError::Device { .. }), _) | (error, Ok(())) => error,
             (_, Err(gone)) => self.device_error(gone.to_string()),
         })?);
@@ -394,7 +406,7 @@ impl DriveBench<'_> {
     /// The window for data in the controller memory buffer, behind the queues; `None` if they are in host memory.
     fn data_in_cmb(&self) -> Option<CmbWindow<'_>> {
         let start = self.work.asked.queue_bytes_in_cmb();
-        let cmb = self.drive.cmb.as_ref().filter(|_| self.work.asked.data == DataPlace::Cmb);
+        let cmb = self.drive.cmb.as_ref().filter(|_| self.work.asked.data == DataAt::Cmb);
         cmb.map(|cmb| cmb.window(start))
     }
 
@@ -455,11 +467,12 @@ impl DriveBench<'_> {
             namespace: self.work.namespace.id,
             layout,
             data: self.drive.options.data(),
-            in_cmb: self.data_in_cmb().map(|cmb| cmb.address),
+            outside: self.data_in_cmb().map_or(0, |cmb| cmb.address),
             is_destructive: self.drive.options.destructive.is_some(),
             name: self.work.name,
             device: self.address_space.device(),
             requested: self.requested,
+            peer: self.peer,
         })
     }
 
@@ -467,11 +480,11 @@ impl DriveBench<'_> {
         queue.controller.disable().map_err(|error| self.failed(error))
     }
 
-    /// Enables the controller, samples, and compares the bytes.
+    /// Enables the controller, samples, and compares the bytes, which are at `iova` if those of `peer` are used.
     fn measured(
         &self,
         layout: Layout,
-        window: &HostWindow<'_>,
+        (window, peer, iova): (&HostWindow<'_>, Option<&Peer>, u64),
         samples: &mut Samples,
     ) -> Result<Confirmed, MachineError> {
         let master = BusMaster::enable(Arc::clone(self.address_space.device()));
@@ -479,9 +492,13 @@ impl DriveBench<'_> {
         let interrupts = self.interrupts()?;
         let mut queue = self.queue(layout, window, interrupts.as_ref())?;
         self.work.once(&mut queue, Command::flush(self.work.namespace.id))?;
-        let confirmed = match self.data_in_cmb() {
-            None => self.work.measured(&mut queue, (window.memory(), window.memory()), samples)?,
-            Some(cmb) => self.measured_in_cmb(&mut queue, window, cmb, samples)?,
+        let confirmed = match (self.data_in_cmb(), peer) {
+            (Some(cmb), _) => self.measured_in_cmb(&mut queue, window, cmb, samples)?,
+            (None, Some(peer)) => {
+                queue.outside = iova;
+                self.work.measured(&mut queue, (window.memory(), peer), samples)?
+            }
+            (None, None) => self.work.measured(&mut queue, (window.memory(), window.memory()), samples)?,
         };
         self.disabled(queue)?;
         Ok(confirmed)
@@ -508,6 +525,26 @@ impl DriveBench<'_> {
         queue.check()?;
         self.work.check_beside(&copy)?;
         Ok(confirmed)
+    }
+
+    /// Fills the memory of another card.
+    fn fill_peer(&self, peer: &Peer) -> Result<(), MachineError> {
+        peer.check_device().map_err(|error| self.device_error(error.to_string()))?;
+        let filled = peer.fill(self.work.seed(), self.work.interrupted);
+        filled.map_err(|error| self.device_error(error.to_string()))?;
+        flag(Some(self.work.interrupted))().map_err(|error| self.failed(error))
+    }
+
+    /// Fails if bytes of the memory of another card have changed that no read of the drive goes to.
+    fn check_beside(&self, peer: &Peer) -> Result<(), MachineError> {
+        let found = peer.bytes(self.work.interrupted).map_err(|error| self.device_error(error.to_string()))?;
+        flag(Some(self.work.interrupted))().map_err(|error| self.failed(error))?;
+        let (plan, transfer) = (self.work.plan, self.work.asked.transfer);
+        let Some(at) = peer.changed_beside(plan, &transfer, found, self.work.seed()) else { return Ok(()) };
+        let (name, bar, other) = (self.work.name, peer.range().bar, peer.device().address());
+        Err(self.device_error(format!(
+            "{name}: the drive has changed the byte at {at:#x} of BAR{bar} of {other}, which no read goes to: its firmware is at fault"
+        )))
     }
 
     /// Fails if the controller was not stopped after an earlier run.

@@ -15,7 +15,7 @@ use crate::drive_options::{DataPlace, Destructive, DriveOptions};
 use crate::host_pages::HostPages;
 use crate::linux_sysfs::{Address, Attachment, BarFiles, CardMachine, Mapping, System};
 use crate::map_unmap::{mapper_by, refused};
-use crate::nvme::{DriveLimits, DrivePlan, DriveRun, commands_of, whole};
+use crate::nvme::{DataAt, DriveLimits, DrivePlan, DriveRun, commands_of, whole};
 use crate::x86::buffer::Buffer;
 use crate::x86::cpu::Cpu;
 use crate::x86::disturbance::Company;
@@ -59,7 +59,8 @@ const PAGE: usize = 4096;
 ///   of the mapped memory must be unchanged. For mappings nothing; the kernel reports how much it unmapped, and a run fails
 ///   if that is not all.
 /// - **Failures:** DMA that the IOMMU blocks is [`MachineError::Device`] with the kernel's report, if it can be read. After every
-///   run, the Command register is read: with memory decoding off, its figures are void, and the error names that cause.
+///   run, the Command register is read, also that of the other device: with memory decoding off, its figures are void, and the
+///   error names that cause.
 #[derive(Debug)]
 pub struct VfioMachine {
     facts: Facts,
@@ -132,7 +133,12 @@ impl VfioMachine {
             Ok(drive) => (drive, None),
             Err(VfioError::Interrupted) => return Err(VfioError::Interrupted),
             // An option that the drive or the system does not support is an error, and never ignored.
-            Err(error) if options.drive.given().is_some() || options.pages.is_some() || !by.is_translated() => {
+            Err(error)
+                if options.drive.given().is_some()
+                    || options.pages.is_some()
+                    || options.peer.is_some()
+                    || !by.is_translated() =>
+            {
                 return Err(error);
             }
             Err(error) => (None, Some(error.to_string())),
@@ -160,7 +166,7 @@ impl VfioMachine {
             // There is no IOTLB.
             dma.page_bytes = None;
         }
-        if let Some(peer) = options.peer.filter(|_| engine.is_some()) {
+        if let Some(peer) = options.peer.filter(|_| facts.dma.is_some()) {
             with_peer(&mut facts, peer);
         }
         if let Some(because) = &unidentified {
@@ -333,7 +339,8 @@ impl VfioMachine {
             let refused = || Refusal::new("reads of the drive", format!("it could not be identified: {because}"));
             return commands_of(plan, &any).map(|asked| asked.and_then(|_| Err(refused())));
         }
-        commands_of(plan, &self.drive.as_ref()?.limits(self.facts.cores)?)
+        let limits = self.drive.as_ref()?.limits(self.facts.cores)?;
+        commands_of(plan, &DriveLimits { peer: self.peer.as_ref().map(Peer::range), ..limits })
     }
 
     /// Whether a plan maps memory.
@@ -383,7 +390,10 @@ impl VfioMachine {
         asked: DrivePlan,
         then: impl FnOnce(DriveBench<'_>) -> Result<(), MachineError>,
     ) -> Result<(), MachineError> {
-        let VfioMachine { facts, cpus, timer, address_space, drive, requested, log, interrupted, runs, .. } = self;
+        let VfioMachine { facts, cpus, timer, address_space, drive, peer, requested, log, interrupted, runs, .. } =
+            self;
+        let cmb = peer.as_ref().and_then(Peer::cmb).filter(|_| asked.data == DataAt::Peer);
+        let _space = cmb.map(|cmb| cmb.enable(&facts.name)).transpose()?;
         let Some((drive, namespace)) = drive.as_mut().and_then(|drive| drive.namespace().map(|of| (drive, of))) else {
             return Ok(());
         };
@@ -397,7 +407,8 @@ impl VfioMachine {
             asked,
             namespace,
         };
-        then(DriveBench { work, address_space, drive, requested: requested.as_ref(), log })
+        let (peer, requested) = (peer.as_ref(), requested.as_ref());
+        then(DriveBench { work, address_space, drive, peer, requested, log })
     }
 
     /// Memory of `bytes` bytes, in whole pages.
@@ -463,7 +474,8 @@ impl VfioMachine {
         if matches!(done, Err(Unsupported(_) | OutOfRange { .. } | Interrupted { .. })) {
             return done;
         }
-        match (self.address_space.device().check_decoding(), done) {
+        let of_peer = || self.peer.as_ref().map_or(Ok(()), |peer| peer.device().check_decoding());
+        match (self.address_space.device().check_decoding().and_then(|()| of_peer()), done) {
             (Ok(()), done) => done,
             // The error of the run may say more, such as the offset of the access.
             (Err(VfioError::Gone { .. }), Err(gone @ Device { .. })) => Err(gone),

@@ -38,7 +38,7 @@
 //! | `cmb_space` | such a buffer as memory for loads and stores, or for another device |
 //! | `facts` | facts of a device behind VFIO |
 //! | `unmapped` | a read of a drive to memory that was unmapped just before |
-//! | `peer` | [`PeerRange`]: memory of another device, mapped for a device |
+//! | `peer` | [`PeerRange`]: memory of another device, mapped for an engine or a drive |
 //! | `host_window` | host memory mapped for a device |
 //! | `faults` | DMA faults in the kernel's log |
 //! | `rehearsal` | dry run |

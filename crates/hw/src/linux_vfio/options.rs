@@ -40,7 +40,8 @@ impl VfioOptions<'_> {
     }
 
     /// Whether the device is driven as an NVMe drive: by its class, and if no device file describes it.
-    pub(super) fn is_drive(&self, system: &System, device: Address) -> bool {
+    #[must_use]
+    pub fn is_drive(&self, system: &System, device: Address) -> bool {
         self.file.is_none() && is_nvme(system, device)
     }
 

@@ -1,12 +1,13 @@
 //! The queues of a drive that this program owns.
 
 use super::host_window::HostWindow;
+use super::peer::Peer;
 use super::registers::{RegisterDoorbell, Registers};
 use super::{VfioDevice, VfioInterrupt};
-use crate::drive_options::{DataPlace, DataPointers};
+use crate::drive_options::DataPointers;
 use crate::nvme::{
-    Bar, Command, Controller, DataPointer, DmaMemory, Doorbell, DrivePlan, DriveQueue, HostSlots, NvmeError, PAGE,
-    Places, Spot, list_bytes, queue_bytes,
+    Bar, Command, Controller, DataAt, DataPointer, DmaMemory, Doorbell, DrivePlan, DriveQueue, HostSlots, NvmeError,
+    PAGE, Places, Spot, list_bytes, queue_bytes,
 };
 use lanemark_machine::MachineError;
 use rustix::io::Errno;
@@ -91,20 +92,23 @@ pub(super) struct OwnQueue<'a> {
     pub(super) namespace: u32,
     pub(super) layout: Layout,
     pub(super) data: DataPointers,
-    /// Address of the window for data in the controller memory buffer, if they are there.
-    pub(super) in_cmb: Option<u64>,
+    /// Address of offset 0 of the memory for data outside of host memory: the window in the controller memory buffer, or the BAR of
+    /// another card.
+    pub(super) outside: u64,
     pub(super) is_destructive: bool,
     pub(super) name: &'a str,
     pub(super) device: &'a VfioDevice,
     pub(super) requested: Option<&'a VfioInterrupt>,
+    /// Another card, whose memory has the data.
+    pub(super) peer: Option<&'a Peer>,
 }
 
 impl OwnQueue<'_> {
     /// The data pointer of a command.
     fn pointer(&self, Spot { place, at, list }: Spot, bytes: u64) -> DataPointer {
-        let address = match (place, self.in_cmb) {
-            (DataPlace::Cmb, Some(start)) => start + at,
-            _ => self.window.iova(at),
+        let address = match place {
+            DataAt::Host => self.window.iova(at),
+            DataAt::Cmb | DataAt::Peer => self.outside.wrapping_add(at),
         };
         DataPointer::of(self.data, self.window, address, bytes, self.layout.lists + list * self.layout.list)
     }
@@ -136,13 +140,14 @@ impl DriveQueue for OwnQueue<'_> {
         self.controller.waiting_for()
     }
 
-    /// Fails if the kernel requests the device back (it is being removed, or its driver unbound), or if it is gone.
+    /// Fails if the kernel requests the device or the other card back (it is being removed, or its driver unbound), or if one is gone.
     fn check(&self) -> Result<(), MachineError> {
         let is_requested = self.requested.is_some_and(|request| request.take().unwrap_or(false));
-        let what = match self.registers.check() {
+        let what = match (self.registers.check(), self.peer.map_or(Ok(()), Peer::check_device)) {
             _ if is_requested => self.device.requested().to_string(),
-            Err(gone) => gone.to_string(),
-            Ok(()) => return Ok(()),
+            (Err(gone), _) => gone.to_string(),
+            (Ok(()), Err(of_peer)) => of_peer.to_string(),
+            (Ok(()), Ok(())) => return Ok(()),
         };
         Err(MachineError::Device { machine: self.name.to_owned(), what })
     }

@@ -82,7 +82,10 @@ mod open {
     use super::PeerRange;
     use crate::host_pages::filled;
     use crate::linux_sysfs::{Attachment, CardError, Device, Kind, Range, System, Window, access};
+    use crate::nvme::DataMemory;
+    use lanemark_machine::{Plan, Transfer, Verb};
     use lanemark_units::{HostVirt, MemoryType};
+    use rustix::io::Errno;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
     use vfio_bindings::bindings::vfio::VFIO_PCI_REQ_IRQ_INDEX;
@@ -197,6 +200,50 @@ mod open {
             }
             self.window.check()?;
             Ok(bytes)
+        }
+
+        /// Offset in the BAR of the first of the bytes `found` in the range that is not as [`fill`](Peer::fill) left it, although no
+        /// transfer of the plan writes to it.
+        pub(in super::super) fn changed_beside(
+            &self,
+            plan: &Plan,
+            transfer: &Transfer,
+            mut found: Vec<u8>,
+            seed: u64,
+        ) -> Option<u64> {
+            let Transfer { verb, bytes, count, window, .. } = *transfer;
+            let mut meant = filled(self.range.from, self.range.len(), seed);
+            let longest = plan.passes.max(plan.warmup_passes) * count;
+            let distinct = match verb {
+                Verb::Load => 0,
+                Verb::Store if window.pattern.is_random() => longest,
+                Verb::Store => longest.min(window.places(bytes)),
+            };
+            for at in (0..distinct).map(|nth| (window.place(nth, bytes) - self.range.from) as usize) {
+                found[at..][..bytes as usize].fill(0);
+                meant[at..][..bytes as usize].fill(0);
+            }
+            let changed = found.iter().zip(&meant).position(|(found, meant)| found != meant);
+            changed.map(|at| self.range.from + at as u64)
+        }
+    }
+
+    impl DataMemory for Peer {
+        /// Offsets are those of the BAR.
+        fn read(&self, at: u64, bytes: &mut [u8]) -> Result<(), Errno> {
+            // Data may begin at a multiple of 4 B, and words at one of 8 B.
+            let (first, end) = (at / WORD * WORD, at + bytes.len() as u64);
+            let word = |at: u64| -> Result<u64, CardError> {
+                let from = self.window.at(at, WORD)?;
+                // SAFETY: as in `bytes`.
+                Ok(unsafe { access::load(from, WORD as usize) })
+            };
+            let words = (first..end).step_by(WORD as usize).map(word).collect::<Result<Vec<u64>, _>>();
+            // The caller finds the reason when it checks the device.
+            let words = words.and_then(|words| self.window.check().map(|()| words)).map_err(|_| Errno::IO)?;
+            let loaded = words.iter().flat_map(|word| word.to_le_bytes()).skip((at - first) as usize);
+            bytes.iter_mut().zip(loaded).for_each(|(to, byte)| *to = byte);
+            Ok(())
         }
     }
 }

@@ -88,13 +88,14 @@ impl VfioRehearsal {
         }
         let drive =
             options.is_drive(system, device).then(|| DriveLimits::unidentified(options.drive, MAPPED, facts.cores));
+        let drive = drive.map(|limits| DriveLimits { peer: options.peer.map(|peer| peer.range), ..limits });
         let dma = engine.map(|engine| engine.facts(MAPPED, 4096));
         facts.dma =
             dma.or_else(|| drive.map(|limits| drive::facts((MAPPED, Some(4096)), limits.depth, limits.cmb.is_some())));
         if let Some(dma) = facts.dma.as_mut().filter(|_| !by.is_translated()) {
             dma.page_bytes = None;
         }
-        let peer = options.peer.filter(|_| engine.is_some());
+        let peer = options.peer.filter(|_| engine.is_some() || drive.is_some());
         if let Some(peer) = peer {
             Peer::check(system, peer)?;
             with_peer(&mut facts, peer);

@@ -72,9 +72,9 @@ impl Layout {
     }
 }
 
-/// Maps memory of another device for the engine. Returns the IOVA of offset 0 of its BAR, which may not be mapped.
+/// Maps memory of another device for an engine or a drive. Returns the IOVA of offset 0 of its BAR, which may not be mapped.
 #[allow(unsafe_code)]
-fn lent(peer: &Peer, window: &mut HostWindow<'_>) -> Result<u64, String> {
+pub(super) fn lent(peer: &Peer, window: &mut HostWindow<'_>) -> Result<u64, String> {
     let memory = peer.address().map_err(|error| error.to_string())?;
     // SAFETY: the peer keeps its memory mapped longer than this window.
     let iova = unsafe { window.map_peer(memory, peer.range().len()) };
@@ -373,30 +373,21 @@ impl Bench<'_> {
     ) -> Result<Option<Confirmed>, MachineError> {
         let Transfer { bytes, count, window, .. } = *transfer;
         let found = peer.bytes(self.interrupted);
-        let mut found = found.map_err(|error| self.device_error(error.to_string()))?;
+        let found = found.map_err(|error| self.device_error(error.to_string()))?;
         self.check_interrupted()?;
-        let mut meant = filled(peer.range().from, peer.range().len(), self.seed());
         let transfers = plan.passes * count;
         let place = |nth: u64| (window.place(nth, bytes) - peer.range().from) as usize;
         let last: BTreeSet<usize> = (transfers - count..transfers).map(place).collect();
         let data = self.data(bytes);
         let equal = last.iter().map(|at| pattern::equal_bytes(&found[*at..][..data.len()], &data));
         let confirmed = Confirmed { claimed_bytes: bytes * last.len() as u64, confirmed_bytes: equal.sum() };
-        // Outside of every transfer, nothing may have changed.
-        let longest = plan.passes.max(plan.warmup_passes) * count;
-        let distinct = if window.pattern.is_random() { longest } else { longest.min(window.places(bytes)) };
-        let distinct = if of_reads.is_some() { 0 } else { distinct };
-        for at in (0..distinct).map(place) {
-            found[at..][..data.len()].fill(0);
-            meant[at..][..data.len()].fill(0);
-        }
-        match found.iter().zip(&meant).position(|(found, meant)| found != meant) {
+        match peer.changed_beside(plan, transfer, found, self.seed()) {
             None => Ok(Some(of_reads.unwrap_or(confirmed))),
             Some(at) => Err(self.device_error(format!(
                 "{}: DMA has changed the byte at {:#x} of BAR{} of {}, which is outside of every transfer: check count_register and \
                  the commands of an [engine] in the device file, alignment_bytes of [descriptors]",
                 self.name,
-                peer.range().from + at as u64,
+                at,
                 peer.range().bar,
                 peer.device().address()
             ))),

@@ -1,9 +1,8 @@
 //! The transfers of one direction of a plan, and their blocks of the medium.
 
-use super::drive_queue::{DriveQueue, Spot};
+use super::drive_queue::{DataAt, DriveQueue, Spot};
 use super::identify::Namespace;
 use super::plan::DrivePlan;
-use crate::drive_options::DataPlace;
 use lanemark_machine::{PlaceOrder, Transfer, Verb};
 use std::collections::BTreeSet;
 
@@ -11,7 +10,7 @@ use std::collections::BTreeSet;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Direction {
     pub(super) transfer: Transfer,
-    data: DataPlace,
+    data: DataAt,
     order: PlaceOrder,
     /// Number of its first place, among the places of all directions.
     first_place: u64,

@@ -1,16 +1,26 @@
 //! What a run needs of a queue of commands to a drive, and the memory of a command.
 
 use super::error::NvmeError;
-use crate::drive_options::DataPlace;
 use lanemark_machine::MachineError;
 use std::borrow::Borrow;
+
+/// Memory with the data of commands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum DataAt {
+    /// Host memory.
+    Host,
+    /// The controller memory buffer of the drive.
+    Cmb,
+    /// A BAR of another card.
+    Peer,
+}
 
 /// Memory of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Spot {
     /// The window of the plan, or the place for verification, which is always in host memory.
-    pub(crate) place: DataPlace,
-    /// Offset of the first byte.
+    pub(crate) place: DataAt,
+    /// Offset of the first byte; in a BAR of another card, from its start.
     pub(crate) at: u64,
     /// Number of its list of data pointers.
     pub(crate) list: u64,

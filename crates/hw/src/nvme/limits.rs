@@ -5,6 +5,7 @@ use super::prp::MOST_BYTES;
 use super::queue::MOST_DEPTH;
 use super::several::MOST_PAIRS;
 use crate::drive_options::{CompletionBy, DataPlace, DriveOptions, QueuePlace};
+use crate::linux_sysfs::Range;
 
 /// A controller memory buffer that holds queues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +41,8 @@ pub(crate) struct DriveLimits {
     pub(crate) cmb: Option<CmbLimits>,
     /// The controller memory buffer for data; `None` if they are in host memory.
     pub(crate) data_in_cmb: Option<CmbData>,
+    /// Memory of another card.
+    pub(crate) peer: Option<Range>,
     /// Whether an interrupt can announce completions.
     pub(crate) interrupts: bool,
     /// Whether completions are announced by an interrupt in plans that do not say.
@@ -111,6 +114,7 @@ impl DriveLimits {
             pairs,
             cmb,
             data_in_cmb,
+            peer: None,
             interrupts,
             by_interrupt,
             expendable_bytes,
@@ -122,5 +126,49 @@ impl DriveLimits {
     /// Largest transfer of a controller with this limit, by its data pointers.
     pub(crate) fn most_bytes(limit: Option<u64>) -> u64 {
         limit.unwrap_or(MOST_BYTES).min(MOST_BYTES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nvme::commands_of;
+    use crate::x86::refusal::Refusal;
+    use lanemark_machine::{EngineJob, OnChannels, Partner, Pattern, Plan, Transfer, Verb, Window};
+
+    #[test]
+    fn a_window_at_another_card_is_within_the_memory_named_for_it() {
+        let peer = Some(Range { bar: 2, from: 4096, to: 12288, kind: None });
+        let limits = DriveLimits { peer, ..DriveLimits::unidentified(DriveOptions::default(), 1 << 20, 1) };
+        let verdicts = |jobs: Vec<EngineJob>, limits: &DriveLimits| match commands_of(&Plan::new(jobs, 1), limits) {
+            Some(Ok(asked)) => asked.to_string(),
+            Some(Err(Refusal::Unsupported { what, because })) => format!("{what}: {because}"),
+            _ => "another verdict".to_owned(),
+        };
+        let verdict = |job, limits: &DriveLimits| verdicts(vec![job], limits);
+        let transfer = |card, bar, offset, len| {
+            let (verb, partner) = (Verb::Store, Partner::Peer { card, bar });
+            let window = Window { offset, len, pattern: Pattern::Sequential };
+            Transfer { card: 0, verb, partner, bytes: 4096, count: 2, window, outstanding: None }
+        };
+        let at = |card, bar, offset, len| verdict(EngineJob::Transfer(transfer(card, bar, offset, len)), &limits);
+        let words = at(1, 2, 4096, 8192);
+        assert!(words.contains("to offsets 0x1000 to 0x2fff of the other card's BAR;"), "{words}");
+        assert!(at(1, 2, 0, 8192).contains("8KiB are named") && at(1, 2, 4096, 8193).contains("8KiB are named"));
+        assert!(at(1, 0, 4096, 8192).contains("(--peer, with vfio-pci)") && at(2, 2, 4096, 8192).contains("--peer"));
+        let named = transfer(1, 2, 4096, 8192);
+        let read = EngineJob::Transfer(Transfer { verb: Verb::Load, ..named });
+        let words = verdict(read, &limits);
+        assert!(words.starts_with("DMA reads of another card: ") && words.contains("--destructive"), "{words}");
+        let expendable = DriveLimits { expendable_bytes: 8192, ..limits };
+        assert!(verdict(read, &expendable).contains("the first 8KiB of the namespace is overwritten"));
+        let on = |transfer| EngineJob::OnChannels(OnChannels { transfer, channels: 1 });
+        let both =
+            vec![on(transfer(1, 2, 4096, 4096)), on(Transfer { verb: Verb::Load, ..transfer(1, 2, 8192, 4096) })];
+        let words = verdicts(both, &expendable);
+        assert!(words.contains("only those with host memory can be mixed"), "{words}");
+        let any = CmbData { bytes: 1 << 20, takes_reads: true, takes_writes: true };
+        let kept = DriveLimits { data_in_cmb: Some(any), ..limits };
+        assert!(verdict(EngineJob::Transfer(named), &kept).contains("--nvme-data-place cmb"));
     }
 }

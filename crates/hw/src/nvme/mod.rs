@@ -66,7 +66,7 @@ pub(crate) use cmb::{Cmb, CmbUses, EnabledSpace, MappedCmb, has_cmb_control};
 pub(crate) use command::Command;
 pub(crate) use controller::{Controller, IoInterrupts, IoQueues, is_stopped, queue_bytes};
 pub(crate) use data::{DataPointer, list_bytes};
-pub(crate) use drive_queue::{DriveQueue, Spot};
+pub(crate) use drive_queue::{DataAt, DriveQueue, Spot};
 pub(crate) use error::NvmeError;
 pub(crate) use host_entry::HostSlots;
 pub(crate) use identify::{ControllerData, Namespace};

@@ -1,9 +1,9 @@
 //! Check of plans with DMA against an NVMe drive: its reads or writes, or the reason for a refusal.
 
 use super::controller::IoQueues;
+use super::drive_queue::DataAt;
 use super::limits::{CmbData, CmbLimits, DriveLimits, Queues};
 use super::memory::PAGE;
-use crate::drive_options::DataPlace;
 use crate::x86::refusal::Refusal;
 use lanemark_machine::{
     Completion, CoreWork, Descriptors, DmaCall, EngineJob, EngineWork, HostMemory, Lane, OnChannels, Partner, Pattern,
@@ -27,7 +27,7 @@ pub(crate) struct DrivePlan {
     /// Places of the queues, if this program owns them.
     pub(crate) queues: IoQueues,
     /// Place of the data.
-    pub(crate) data: DataPlace,
+    pub(crate) data: DataAt,
     /// Whether an interrupt announces completions; else they are polled.
     pub(crate) by_interrupt: bool,
 }
@@ -75,9 +75,10 @@ impl fmt::Display for DrivePlan {
             format!("offsets {:#x} to {:#x}", window.offset, window.offset + window.len.max(bytes) - 1)
         };
         let place = match self.data {
-            DataPlace::Host => "the mapped memory".to_owned(),
-            DataPlace::Cmb if self.queue_bytes_in_cmb() == 0 => "the controller memory buffer".to_owned(),
-            DataPlace::Cmb => "the controller memory buffer behind its queues".to_owned(),
+            DataAt::Host => "the mapped memory".to_owned(),
+            DataAt::Cmb if self.queue_bytes_in_cmb() == 0 => "the controller memory buffer".to_owned(),
+            DataAt::Cmb => "the controller memory buffer behind its queues".to_owned(),
+            DataAt::Peer => "the other card's BAR".to_owned(),
         };
         let overwritten = format!("the first {} of the namespace is overwritten", format_size(self.overwritten()));
         let (what, each, memory, blocks) = match (verb, &self.reads) {
@@ -157,12 +158,16 @@ fn engines(work: &EngineWork, limits: &DriveLimits) -> Result<DrivePlan, Refusal
     }
     let depth = outstanding.unwrap_or(limits.depth);
     let queues = if limits.cmb.is_some() { IoQueues::SubmissionsInCmb } else { IoQueues::Host };
-    let (data, by_interrupt) = (data_place(limits), limits.by_interrupt);
+    let (data, by_interrupt) = (data_at(&transfer, limits), limits.by_interrupt);
     Ok(DrivePlan { core: 0, transfer, reads, pairs, depth, queues, data, by_interrupt })
 }
 
-const fn data_place(limits: &DriveLimits) -> DataPlace {
-    if limits.data_in_cmb.is_some() { DataPlace::Cmb } else { DataPlace::Host }
+const fn data_at(transfer: &Transfer, limits: &DriveLimits) -> DataAt {
+    match transfer.partner {
+        Partner::Peer { .. } => DataAt::Peer,
+        Partner::Host if limits.data_in_cmb.is_some() => DataAt::Cmb,
+        Partner::Host => DataAt::Host,
+    }
 }
 
 /// Whether one channel writes and the other one reads, as many transfers of the same length.
@@ -191,7 +196,7 @@ fn call(core: u32, call: &DmaCall, limits: &DriveLimits) -> Result<DrivePlan, Re
         };
         return refused("an interrupt at the end of a transfer", because);
     }
-    let (reads, data) = (None, data_place(limits));
+    let (reads, data) = (None, data_at(&transfer, limits));
     Ok(DrivePlan { core, transfer, reads, pairs: 1, depth: 1, queues, data, by_interrupt })
 }
 
@@ -254,7 +259,8 @@ fn fits(asked: DrivePlan, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
     }
     let window_end = |of: Transfer| of.window.offset.saturating_add(of.window.len.max(of.bytes));
     let end = asked.transfers().map(window_end).max().unwrap_or(0);
-    if let Some(CmbData { bytes, .. }) = limits.data_in_cmb.filter(|cmb| end > cmb.bytes - asked.queue_bytes_in_cmb()) {
+    let in_cmb = limits.data_in_cmb.filter(|_| asked.data == DataAt::Cmb);
+    if let Some(CmbData { bytes, .. }) = in_cmb.filter(|cmb| end > cmb.bytes - asked.queue_bytes_in_cmb()) {
         let free = format_size(bytes - asked.queue_bytes_in_cmb());
         let because = format!("{free} are free behind the queues: use a smaller --window");
         return refused(format!("{} of the controller memory buffer", format_size(end)), because);
@@ -271,6 +277,9 @@ fn fits(asked: DrivePlan, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
         return refused(format!("writes to {} of the medium", format_size(lost)), because);
     }
     let Some(reads) = asked.reads else { return Ok(asked) };
+    if asked.data == DataAt::Peer {
+        return refused("both directions between cards", "only those with host memory can be mixed");
+    }
     if asked.transfer.window.offset < window_end(reads) && reads.window.offset < window_end(asked.transfer) {
         return refused("both directions with the same host memory", "their bytes could not be verified");
     }
@@ -285,9 +294,19 @@ fn fits(asked: DrivePlan, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
 fn fits_one(transfer: &Transfer, limits: &DriveLimits) -> Result<(), Refusal> {
     let Transfer { card, verb, partner, bytes, window, .. } = *transfer;
     let DriveLimits { namespace, most_bytes, queues, mapped_bytes, expendable_bytes, .. } = *limits;
-    if card != 0 || partner != Partner::Host {
-        return refused("DMA between cards", "one drive is open");
+    if card != 0 {
+        return refused(format!("transfers by card {card}"), "only the drive of the target makes DMA here");
     }
+    let room = match (partner, limits.peer) {
+        (Partner::Host, _) => 0..mapped_bytes,
+        (Partner::Peer { .. }, _) if limits.data_in_cmb.is_some() => {
+            return refused("DMA between cards", "--nvme-data-place cmb keeps all data in the drive: remove it");
+        }
+        (Partner::Peer { card: 1, bar }, Some(peer)) if bar == peer.bar => peer.from..peer.to,
+        (Partner::Peer { .. }, _) => {
+            return refused("DMA between cards", "no memory of a second card is named (--peer, with vfio-pci)");
+        }
+    };
     if verb == Verb::Load && expendable_bytes == 0 {
         let because = match queues {
             Queues::Own => {
@@ -297,7 +316,8 @@ fn fits_one(transfer: &Transfer, limits: &DriveLimits) -> Result<(), Refusal> {
                 "they need commands that write to the medium, and none is ever sent through the kernel's driver"
             }
         };
-        return refused("DMA reads of host memory", because);
+        let of = if partner == Partner::Host { "DMA reads of host memory" } else { "DMA reads of another card" };
+        return refused(of, because);
     }
     if let Some(cmb) = limits.data_in_cmb {
         let (may_hold, register) =
@@ -328,12 +348,13 @@ fn fits_one(transfer: &Transfer, limits: &DriveLimits) -> Result<(), Refusal> {
         );
     }
     let end = window.offset.checked_add(window.len.max(bytes));
-    if end.is_none_or(|end| end > mapped_bytes) {
-        let (of, may) = match limits.data_in_cmb {
-            None => ("host memory", "can be mapped"),
-            Some(_) => ("the controller memory buffer", "are there for data"),
+    if window.offset < room.start || end.is_none_or(|end| end > room.end) {
+        let (of, may) = match data_at(transfer, limits) {
+            DataAt::Host => ("host memory", "can be mapped"),
+            DataAt::Cmb => ("the controller memory buffer", "are there for data"),
+            DataAt::Peer => ("the other card's memory", "are named"),
         };
-        let because = format!("{} {may}: use a smaller --window", format_size(mapped_bytes));
+        let because = format!("{} {may}: use a smaller --window", format_size(room.end - room.start));
         return refused(format!("a window of {} of {of}", format_size(window.len)), because);
     }
     Ok(())

@@ -1,19 +1,18 @@
 //! Runs of plans with reads or writes of a drive, through any queue: samples, and verification of the bytes.
 
 use super::direction::Direction;
-use super::drive_queue::{DriveQueue, Spot};
+use super::drive_queue::{DataAt, DriveQueue, Spot};
 use super::error::NvmeError;
 use super::identify::Namespace;
 use super::memory::PAGE;
 use super::plan::DrivePlan;
-use crate::drive_options::DataPlace;
 use crate::host_pages::{HostPages, changed, changed_beside, fill};
 use crate::x86::disturbance::Company;
 use crate::x86::pattern;
 use crate::x86::run::{Numbering, Run};
 use crate::x86::sample::{Delivery, Limits, Stamps, stamp_before, timed};
 use crate::x86::timer::Timer;
-use lanemark_machine::{Confirmed, MachineError, Plan, Samples, Transfer, Verb};
+use lanemark_machine::{Confirmed, MachineError, Partner, Plan, Samples, Transfer, Verb};
 use lanemark_units::Ticks;
 use rustix::io::Errno;
 use std::borrow::Borrow;
@@ -64,13 +63,16 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// The memory of a plan.
+    /// The memory of a plan; its window is not in host memory if that of another card has the data.
     pub(crate) fn of(asked: &DrivePlan) -> Places {
-        let end = |of: Transfer| of.window.offset + of.window.len.max(of.bytes);
+        let end = |of: Transfer| match of.partner {
+            Partner::Host => of.window.offset + of.window.len.max(of.bytes),
+            Partner::Peer { .. } => 0,
+        };
         let window_end = asked.transfers().map(end).max().unwrap_or(0);
         let scratch = match asked.data {
-            DataPlace::Host => window_end.next_multiple_of(PAGE),
-            DataPlace::Cmb => 0,
+            DataAt::Host => window_end.next_multiple_of(PAGE),
+            DataAt::Cmb | DataAt::Peer => 0,
         };
         Places { window_end, scratch, end: scratch + asked.transfer.bytes.next_multiple_of(PAGE) }
     }
@@ -78,7 +80,7 @@ impl Places {
 
 impl DriveRun<'_> {
     /// Seed of the bytes in the window before the run.
-    const fn seed(&self) -> u64 {
+    pub(crate) const fn seed(&self) -> u64 {
         2 * self.number
     }
 
@@ -104,7 +106,7 @@ impl DriveRun<'_> {
         }
         let all = directions.iter().map(Direction::places).sum();
         let (scratch, bytes) = (Places::of(&asked).scratch, asked.transfer.bytes);
-        let verified = Spot { place: DataPlace::Host, at: scratch, list: all };
+        let verified = Spot { place: DataAt::Host, at: scratch, list: all };
         let poison = || (scratch..scratch + bytes).step_by(8).for_each(|word| pages.store_word(word, POISON));
         for direction in directions.iter().filter(|direction| direction.transfer.verb == Verb::Load) {
             // Blocks that a former run wrote may have the same bytes.
@@ -217,8 +219,8 @@ impl DriveRun<'_> {
              firmware is at fault",
             self.name,
             match self.asked.data {
-                DataPlace::Host => "host memory",
-                DataPlace::Cmb => "controller memory buffer",
+                DataAt::Cmb => "controller memory buffer",
+                DataAt::Host | DataAt::Peer => "host memory",
             }
         )))
     }
@@ -270,7 +272,7 @@ mod tests {
     use super::*;
     use crate::nvme::IoQueues;
     use crate::x86::pin::allowed_cpus;
-    use lanemark_machine::{EngineJob, Partner, Pattern, Window};
+    use lanemark_machine::{EngineJob, Pattern, Window};
 
     /// Fault of a medium.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -353,7 +355,7 @@ mod tests {
         let (transfer, reads) = (transfers.next().unwrap(), transfers.next());
         let plan = Plan::new(vec![EngineJob::Transfer(transfer)], 2);
         let namespace = Namespace { id: 1, blocks: 16, block_bytes: 512, metadata_bytes: 0 };
-        let (queues, data) = (IoQueues::Host, DataPlace::Host);
+        let (queues, data) = (IoQueues::Host, DataAt::Host);
         let asked = DrivePlan { core: 0, transfer, reads, pairs, depth: 1, queues, data, by_interrupt: false };
         let interrupted = AtomicBool::new(false);
         let (cpu, timer) = (allowed_cpus().unwrap()[0], Timer::checked(None));
