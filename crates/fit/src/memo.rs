@@ -127,8 +127,8 @@ pub(crate) const NEAR: f64 = 0.05;
 pub(crate) const NEAR_OF_BOTH: f64 = 0.2;
 
 /// Largest logarithm of the ratio of two figures of a formula that count as equal. With the same bound, counts and structure,
-/// simulation and formula then have the same ratio: mostly, what changed has no effect on the figure. That may be a time
-/// that is fitted at one of both points only.
+/// simulation and formula then have the same ratio: mostly, what changed has no effect on the figure. For example, a time
+/// that is free at only one of the two points.
 const SAME_FIGURE: f64 = 1e-3;
 
 impl Memo {

@@ -39,7 +39,7 @@ pub(crate) fn settled(mut problem: FitData, start: Option<&[f64]>, assume_rest: 
         let open = to_fix(&problem, &fit, assume_rest);
         if let Some((keys, rest, values)) = without_effect(&problem, &fit, &values, &open, most) {
             let fit_of_rest = calibrate(&rest, Some(&values))?;
-            if mean_error(&fit_of_rest) <= most {
+            if mean_error(&fit_of_rest) <= most && simulated_error(&rest, &fit_of_rest)? <= most {
                 for key in &keys {
                     conditional.extend(determined_with(&fit, key));
                 }
@@ -57,6 +57,7 @@ pub(crate) fn settled(mut problem: FitData, start: Option<&[f64]>, assume_rest: 
             }
             let fit_of_rest = calibrate(&rest, Some(&values))?;
             let error = mean_error(&fit_of_rest);
+            let error = if error <= most { error.max(simulated_error(&rest, &fit_of_rest)?) } else { error };
             Ok(Some(((rest, fit_of_rest), error)))
         };
         let next = first_fixable(open, most, without)?;
@@ -132,8 +133,8 @@ fn squares(fit: &Fit) -> f64 {
     fit.residuals.iter().map(|left| left * left).sum()
 }
 
-/// Whether a fit of `rest` from `start` by formulas, as simulations correct them at the best values of `fit`, leaves clearly
-/// more than the mean error `most`. That of simulations would not leave less.
+/// Whether `rest`, fitted from `start` by corrected formulas, has a mean error far above `most`. The correction is simulation
+/// minus formula at the best values of `fit`.
 fn is_hopeless(problem: &FitData, fit: &Fit, rest: &FitData, start: &[f64], most: f64) -> bool {
     let left = || -> Result<f64, String> {
         let best: Vec<f64> = fit.found.iter().map(|found| found.value).collect();
@@ -153,11 +154,18 @@ fn is_hopeless(problem: &FitData, fit: &Fit, rest: &FitData, start: &[f64], most
         let (values, _) = scout(&parameters, (STEPS_OF_FIT, GAIN_OF_FIT), ask).map_err(|error| error.to_string())?;
         Ok(mean(&shifted(&values)?))
     };
-    left().is_ok_and(|left| left > HOPELESS * most + NOISE)
+    left().is_ok_and(|left| is_far_above(left, most))
 }
 
-/// Ratio of two mean errors far above the differences between formulas and simulations.
-const HOPELESS: f64 = 2.0;
+/// Whether the mean error `left` is so far above `most` that another correction of the formulas will not change that.
+fn is_far_above(left: f64, most: f64) -> bool {
+    const RATIO: f64 = 2.0;
+    left > (RATIO * most).max(HARDLY_CORRECTED)
+}
+
+/// Mean residual far above what another correction of the formulas changes: with one, they follow simulations within some
+/// 0.2 %.
+const HARDLY_CORRECTED: f64 = 0.01;
 
 /// The first of the numbers without which the others have a mean error of at most `most`, and the fit of these; `without`
 /// gives both, or `None` if it is clear that the error is larger. One at a time is fixed, because a number that is fixed may
@@ -183,6 +191,16 @@ fn first_fixable<N, F>(
 /// Mean absolute residual of a fit.
 fn mean_error(fit: &Fit) -> f64 {
     mean(&fit.residuals)
+}
+
+/// Mean absolute residual of the simulation at the best values of a fit. A number may have an effect there that the leading
+/// term of a formula hides.
+///
+/// # Errors
+/// That of the platform or of the simulation.
+fn simulated_error(problem: &FitData, fit: &Fit) -> Result<f64, FillError> {
+    let values: Vec<f64> = fit.found.iter().map(|found| found.value).collect();
+    Ok(mean(&problem.residuals(&values).map_err(FillError::Simulation)?))
 }
 
 /// Mean absolute residual of the formulas at `values`, as simulations correct them.
@@ -252,6 +270,12 @@ mod tests {
         assert_eq!(fixed(&[0.01031]), None);
         assert_eq!(fixed(&[0.01031, 0.02, 0.005, 0.001]), Some((0.005, ())));
         assert_eq!(fixed(&[]), None);
+    }
+
+    #[test]
+    fn a_fit_of_the_others_is_given_up_above_twice_the_error_and_one_percent() {
+        assert!(!is_far_above(0.01, 0.001) && is_far_above(0.0101, 0.001));
+        assert!(!is_far_above(0.06, 0.03) && is_far_above(0.0601, 0.03));
     }
 
     #[test]

@@ -87,7 +87,7 @@ impl Way<'_> {
         }
         let twos = step.trailing_zeros().min(span.trailing_zeros());
         let period = (span >> twos).min(window.places(*bytes));
-        // Transfers that are all alike are so in any order.
+        // If all transfers are alike, their order does not matter.
         (period == 1 || !window.pattern.is_random()).then_some(period)
     }
 

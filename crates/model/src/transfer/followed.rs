@@ -431,6 +431,6 @@ mod tests {
                 }
             }
         }
-        assert_eq!((found, tried), (45, 72), "three in four in order, and those at random places that are all alike");
+        assert_eq!((found, tried), (45, 72), "in order: three in four; random: only if all are alike");
     }
 }

@@ -26,6 +26,7 @@ use super::way::{MOST_PIECES, PAGE, Way};
 use crate::bound::Bound;
 use crate::bounds::Largest;
 use lanemark_machine::{Partner, Pattern, Transfer, Verb, Window};
+use lanemark_platform::ChunkTiming;
 use lanemark_units::Ticks;
 
 /// Requests that are followed at least, unless a repetition is found before.
@@ -86,15 +87,22 @@ impl Way<'_> {
         let is_enough = requests.at_most(all).is_some_and(|ns| ns <= enough_ns);
         if is_enough { None } else { requests.time(all, latencies_ns) }
     }
-    /// A transfer of one page whose requests, again and again, are those of the transfers, if these are of several whole pages
-    /// that are alike.
+
+    /// A one-page transfer that, repeated, issues the same requests; `None` unless transfers are of several alike, whole pages.
     fn page(&self) -> Option<Transfer> {
         let Transfer { bytes, window, outstanding, .. } = self.transfer;
         let of_whole_pages = [*bytes, window.step(*bytes), self.base.checked_add(window.offset)?];
         let is_of_pages = of_whole_pages.iter().all(|bytes| bytes.is_multiple_of(PAGE));
         let is_longer = *bytes > PAGE && outstanding.is_none();
+        // A pause precedes each segment but the first one of a transfer.
+        let of_reads = self.platform.dma_read.as_ref().map(ChunkTiming::from);
+        let has_no_pause = of_reads.is_none_or(|reads| reads.segment == Ticks::ZERO);
         let window = Window { pattern: Pattern::Sequential, ..*window };
-        (is_of_pages && is_longer && self.pages_are_alike()).then(|| Transfer { bytes: PAGE, window, ..*self.transfer })
+        (is_of_pages && is_longer && has_no_pause && self.pages_are_alike()).then(|| Transfer {
+            bytes: PAGE,
+            window,
+            ..*self.transfer
+        })
     }
 }
 
@@ -108,9 +116,13 @@ mod tests {
         let given = || Origin::Given("a test".to_owned());
         let card = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
         let mut are_stalled = 0;
-        for (descriptor_ns, read_bytes, descriptor_bytes) in
-            [(20.0, 512.0, 4096.0), (90.0, 64.0, 4096.0), (3.0, 256.0, 4096.0), (20.0, 512.0, 8192.0)]
-        {
+        for (descriptor_ns, read_bytes, descriptor_bytes, segment_ns) in [
+            (20.0, 512.0, 4096.0, 0.0),
+            (90.0, 64.0, 4096.0, 0.0),
+            (3.0, 256.0, 4096.0, 0.0),
+            (20.0, 512.0, 8192.0, 0.0),
+            (20.0, 512.0, 4096.0, 100.0),
+        ] {
             let numbers = [
                 ("dma.descriptor_ns", descriptor_ns),
                 ("dma.descriptor_bytes", descriptor_bytes),
@@ -118,6 +130,8 @@ mod tests {
                 ("dma.tags", 32.0),
                 ("dma_read.chunk_bytes", 256.0),
                 ("dma_read.chunk_ns", 3.0),
+                ("dma_read.segment_bytes", 4096.0),
+                ("dma_read.segment_ns", segment_ns),
             ];
             let card =
                 numbers.into_iter().fold(card.clone(), |card, (key, value)| card.with(key, value, given()).unwrap());
@@ -134,7 +148,8 @@ mod tests {
                 };
                 let way = Way::of(&card, &transfer).unwrap();
                 let page = way.page();
-                assert_eq!(page.is_some(), descriptor_bytes <= 4096.0, "{descriptor_bytes}");
+                let are_alike = descriptor_bytes <= 4096.0 && segment_ns == 0.0;
+                assert_eq!(page.is_some(), are_alike, "{descriptor_bytes} {segment_ns}");
                 let Some(page) = page else { continue };
                 assert_eq!(page.bytes, PAGE);
                 let transfers = 40;
