@@ -56,7 +56,7 @@ fn instructions(guest: &mut Guest, arguments: &str) -> Vec<(String, f64)> {
     answers.iter().map(of).collect()
 }
 
-pub fn the_strategy_ranges_adds_few_instructions_to_the_two_system_calls_of_a_mapping() {
+pub fn the_ranges_strategy_adds_few_instructions_to_the_two_system_calls_of_a_mapping() {
     let mut guest = dma::shared();
     let asked = format!("--on {STORAGE} --bind vfio-pci --question dma_map_cost --sizes 4KiB");
     let all = instructions(&mut guest, &asked);

@@ -25,13 +25,12 @@ const DEVICES: &[&str] = &[
 
 /// Address of the card with memory.
 const MEMORY: &str = "0000:02:00.0";
+/// Initial byte and size of the memory card's BAR.
+const BEFORE: u8 = 0xa7;
+const MEMORY_BYTES: usize = 1 << 20;
 
 /// Address of the card.
 pub const XDMA: &str = "0000:01:00.0";
-
-/// The bytes of its memory, and their number.
-const BEFORE: u8 = 0xa7;
-const MEMORY_BYTES: usize = 1 << 20;
 
 /// The cards by the socket of their guest.
 static TWINS: Mutex<BTreeMap<PathBuf, Twin>> = Mutex::new(BTreeMap::new());

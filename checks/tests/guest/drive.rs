@@ -422,7 +422,7 @@ pub fn queues_in_a_controller_memory_buffer_need_one() {
     assert_eq!(state(&mut guest, EMPTY).1, "nvme", "its driver as before");
     let said = guest.run(&format!("lanemark bench --on {DRIVE} --question dma_write_bandwidth --nvme-queues cmb"));
     assert!(
-        said.status == 2 && said.stderr.contains("--nvme-queues: 0000:00:05.0 is not bound to vfio-pci"),
+        said.status == 2 && said.stderr.contains("--nvme-queues: the target 0000:00:05.0 is not bound to vfio-pci"),
         "{said:?}"
     );
     let said = guest.expect(&format!("lanemark bench --on {DRIVE} {asked} --dry-run"));

@@ -62,7 +62,7 @@ fn boot(kernel: &str) -> Guest {
     })
 }
 
-/// Runs `then` while the drive with memory is bound to `vfio-pci`; returns the controller memory buffer as the emulator has it.
+/// Runs `then` while the drive with memory is bound to `vfio-pci`; returns the controller memory buffer as QEMU dumps it.
 fn buffer_after(guest: &mut Guest, memory: &str, then: impl FnOnce(&mut Guest)) -> Vec<u8> {
     let folder = format!("/sys/bus/pci/devices/{memory}");
     let start = guest.expect(&format!("sed -n 3p {folder}/resource | cut -d ' ' -f 1"));
@@ -119,7 +119,7 @@ pub fn a_drive_reads_into_the_memory_of_another_card_and_nothing_beside_it() {
                 let summary = target["summary"].to_string();
                 assert!(summary.contains(&format!("transfers to and from {}", pair.1)), "{summary}");
                 assert_eq!(target["card"]["peer"]["device"], pair.1);
-                assert!(found["warnings"].to_string().contains("DMA writes are reads of an NVMe drive"), "{found}");
+                assert!(found["warnings"].to_string().contains("DMA writes are measured by Read commands"), "{found}");
             }
             // The last run decides what is there.
             record(guest, &bench(pair, "--question p2p_write_bandwidth --sizes 4KiB --budget 0.2"));
@@ -163,8 +163,8 @@ pub fn a_dry_run_of_a_drive_with_another_card_lists_the_steps_and_changes_nothin
         "controller memory buffer of 0000:06:00.0: CAP loaded; since NVMe 1.4, CMBMSC stored",
         "NVMe drive, registers in BAR0",
         "reads of the drive: 256 x 4KiB per iteration",
-        "to offsets 0x1000 to 0x2fff of the other card's BAR",
-        "from offsets 0x1000 to 0x2fff of the other card's BAR; the first 8KiB of the namespace is overwritten",
+        "to offsets 0x1000 to 0x2fff of BAR2 of 0000:06:00.0",
+        "from offsets 0x1000 to 0x2fff of BAR2 of 0000:06:00.0; the first 8KiB of the namespace is overwritten",
         "dry run, nothing was accessed",
     ] {
         assert!(said.contains(words), "{words}:\n{said}");
@@ -187,7 +187,11 @@ pub fn memory_that_a_drive_cannot_use_is_refused_with_the_reason() {
     refused(&mut guest, &format!("{bind} --peer {memory}:2:0..4KiB"), &format!("lanemark bind {memory}"));
     refused(&mut guest, &format!("{bind} --peer {drive}:2:0..4KiB"), "is the target itself");
     refused(&mut guest, &format!("{bind} --peer {memory}:2:0..4095"), "multiples of 4096 B");
-    refused(&mut guest, &format!("--peer {memory}:2:0..4KiB"), "--peer: 0000:01:00.0 is not bound to vfio-pci");
+    refused(
+        &mut guest,
+        &format!("--peer {memory}:2:0..4KiB"),
+        "--peer: the target 0000:01:00.0 is not bound to vfio-pci",
+    );
     buffer_after(&mut guest, memory, |guest| {
         refused(guest, &format!("{bind} --peer {memory}:2:0..2MiB"), "2:0..2MiB ends beyond BAR2");
         refused(
@@ -200,7 +204,7 @@ pub fn memory_that_a_drive_cannot_use_is_refused_with_the_reason() {
     });
     let bridge = "lanemark bench --on 0000:03:00.0 --peer 0000:02:00.0:2:0..4KiB --question p2p_latency";
     let said = guest.run(bridge);
-    let words = "--peer needs a card that can move data: an NVMe drive, or a card with a device file";
+    let words = "--peer needs a target with DMA: an NVMe drive without --device, or a card whose --device file";
     assert!(said.status == 2 && said.stderr.contains(words), "{said:?}");
 }
 
@@ -233,7 +237,7 @@ fn moves_below_the_switch(guest: &mut Guest, bits: u16) {
     for (port, card) in PORTS.into_iter().zip([drive, memory]) {
         assert_eq!(redirection(guest, port), Some(bits), "{port}");
         let mut group = |of| guest.expect(&format!("basename $(readlink /sys/bus/pci/devices/{of}/iommu_group)"));
-        // With redirection, the kernel isolates the card from its port.
+        // With redirect on, Linux gives the card a group of its own.
         assert_eq!(group(port) == group(card), bits == 0, "{port}");
     }
     let said = guest.expect("lanemark doctor");

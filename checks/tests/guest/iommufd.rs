@@ -106,17 +106,24 @@ pub fn a_device_that_is_open_by_one_interface_is_refused_by_the_other() {
             "lanemark bench --on {EDU} --device edu --question dma_write_bandwidth --sizes 64 --vfio {by} --budget {budget}"
         )
     };
-    for (first, other, words) in [
-        ("container", "iommufd", "its IOMMU group is in use"),
-        ("iommufd", "container", "another process uses it or its IOMMU group"),
-    ] {
+    for (first, other) in [("container", "iommufd"), ("iommufd", "container")] {
         guest.expect(&format!("{} >/dev/null 2>&1 &", bench(first, "900")));
         let is_open = "ls -l /proc/$(pidof lanemark)/fd | grep -q -E 'vfio/([0-9]|devices)|vfio-device'";
         guest.expect(&format!("for i in $(seq 300); do {is_open} && exit 0; sleep 0.1; done; exit 1"));
         let said = guest.run(&bench(other, "0.1"));
-        assert!(said.status == 77 && said.stderr.contains(words), "{first}: {said:?}");
+        assert!(said.status == 77 && said.stderr.contains("is locked by another process"), "{first}: {said:?}");
         guest.expect("kill -9 $(pidof lanemark); sleep 0.5");
         guest.expect(&bench(other, "0.1"));
     }
+    // Another program has its group open.
+    let group = format!("/dev/vfio/$(basename $(readlink /sys/bus/pci/devices/{EDU}/iommu_group))");
+    guest.expect(&format!("sleep 900 3<>{group} >/dev/null 2>&1 & echo $! >holds; sleep 0.5"));
+    for (by, words) in
+        [("iommufd", "its IOMMU group is in use"), ("container", "another process uses it or its IOMMU group")]
+    {
+        let said = guest.run(&bench(by, "0.1"));
+        assert!(said.status == 77 && said.stderr.contains(words), "{by}: {said:?}");
+    }
+    guest.expect("kill $(cat holds); sleep 0.5");
     guest.expect(&format!("lanemark unbind {EDU}"));
 }

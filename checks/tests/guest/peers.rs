@@ -113,7 +113,7 @@ fn check_answered(record: &Value) {
     }
 }
 
-pub fn a_card_that_stops_decoding_its_memory_ends_the_transfers_of_another_one_with_its_name() {
+pub fn memory_decoding_turned_off_at_the_other_card_is_an_error_that_names_it() {
     let mut guest = shared();
     bound(&mut guest, |guest| {
         started(guest, EDU, &format!("--device edu --peer {MEMORY}:2:4KiB..12KiB --question p2p_latency --sizes 64"));
@@ -123,6 +123,20 @@ pub fn a_card_that_stops_decoding_its_memory_ends_the_transfers_of_another_one_w
         assert!(said.contains("run again, which turns it on"), "{said}");
         let found = record(guest, &bench("--question p2p_latency --sizes 64 --budget 0.1"));
         assert_eq!(found["answers"].as_array().map(Vec::len), Some(1), "{}", found["skipped"]);
+    });
+}
+
+pub fn a_card_whose_memory_is_in_use_is_locked_for_other_processes() {
+    let mut guest = shared();
+    bound(&mut guest, |guest| {
+        started(guest, EDU, &format!("--device edu --peer {MEMORY}:2:4KiB..12KiB --question p2p_latency --sizes 64"));
+        // Through sysfs, which does not know of VFIO.
+        let refused =
+            guest.run(&format!("lanemark bench --on {MEMORY} --bar 2:0..4KiB --i-own-this-device --budget 0.1"));
+        guest.expect("kill -INT $(pidof lanemark)");
+        ended(guest);
+        let is_locked = refused.stderr.contains(&format!("{MEMORY} is locked by another process"));
+        assert!(refused.status == 77 && is_locked, "{refused:?}");
     });
 }
 

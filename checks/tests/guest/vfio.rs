@@ -51,7 +51,12 @@ pub fn a_second_process_is_refused_until_the_first_is_killed() {
             "for i in $(seq 300); do ls -l /proc/$(cat running)/fd | grep -q -E 'vfio/([0-9]|devices)' && break; sleep 0.1; done",
         );
         let busy = guest.run(&map_cost(""));
-        assert!(busy.status == 77 && busy.stderr.contains("another process uses it or its IOMMU group"), "{busy:?}");
+        assert!(busy.status == 77 && busy.stderr.contains("is locked by another process"), "{busy:?}");
+        // Its registers are also files of the kernel.
+        let owned = format!("lanemark bench --on {DRIVE} --bar 0:0..4KiB --i-own-this-device --budget 0.1");
+        let through_sysfs = guest.run(&owned);
+        let is_locked = through_sysfs.stderr.contains("is locked by another process");
+        assert!(through_sysfs.status == 77 && is_locked, "{through_sysfs:?}");
         let unbind = guest.run(&format!("lanemark unbind {DRIVE}"));
         assert!(unbind.status == 2 && unbind.stderr.contains("a program uses it"), "{unbind:?}");
         // Killed without a chance to clean up: the kernel closes its files, and removes its mappings.

@@ -141,7 +141,7 @@ pub(crate) fn peer_access(facts: &Facts) -> Option<LeftOut> {
             let needs = match facts.time_base {
                 TimeBase::Simulated => "two cards are required: a platform file has one for each [[slot]]",
                 _ => {
-                    "two cards are required: use an NVMe drive or a card with a device file, and --peer, or a platform"
+                    "two cards are required: add --peer to an NVMe drive or a card with a device file; or use a platform"
                 }
             };
             return Some(LeftOut::all(needs));

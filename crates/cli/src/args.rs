@@ -481,8 +481,8 @@ pub struct CardArgs {
     /// or be compiled (rtl:card.so)
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Range of a BAR of a second card, bound to vfio-pci, to and from which the engine of --device or an NVMe drive moves data; it is
-    /// overwritten: FUNCTION:BAR:FROM..TO in whole pages, as 0000:04:00.0:2:0..64KiB; append :storage for a BAR that is not prefetchable
+    /// Range of a BAR of a second card bound to vfio-pci, for DMA by an NVMe drive or the engine of --device; the range is overwritten:
+    /// FUNCTION:BAR:FROM..TO in whole pages, as 0000:04:00.0:2:0..64KiB; append :storage for a BAR that is not prefetchable
     #[arg(long, value_name = "MEMORY")]
     pub peer: Option<PeerRange>,
     /// Interface by which a card bound to vfio-pci is opened: container (groups), iommufd (Linux 6.6 or newer), or no-iommu for a card

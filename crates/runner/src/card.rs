@@ -77,16 +77,19 @@ pub(crate) fn open(address: Address, access: &CardAccess, cancel: &Cancel) -> Re
         let reads = machine.reads_a_drive().then(|| if is_kept { in_drive(address) } else {
             let of = if peer.is_some() { "DMA writes" } else { "DMA writes to host memory" };
             format!(
-                "{address}: {of} are reads of an NVMe drive, from the first store of a command until a core sees \
-                 the completion, so every time includes the drive's access to its medium: it is an upper bound, and a rate a lower \
-                 bound of the link"
+                "{address}: {of} are measured by Read commands: each time runs from the first store of a command until a core \
+                 sees its completion, and includes the drive's access to its medium: it is an upper bound, and a rate a lower bound \
+                 of the link"
             )
         });
         let writes = machine.overwrites().map(|named| {
+            let of = if is_kept || peer.is_some() { "DMA reads" } else { "DMA reads of host memory" };
+            // Data that stay in the drive say nothing about the link.
+            let bounds = if is_kept { "" } else { ": it is an upper bound, and a rate a lower bound of the link" };
             format!(
-                "{address}: DMA reads are measured by Write commands: each time runs from the first store of a command until a core \
-                 sees its completion, and may end before the data are on the medium; these runs overwrite at most the first {} of \
-                 namespace {}",
+                "{address}: {of} are measured by Write commands: each time runs from the first store of a command until a core \
+                 sees its completion, and may end before the data are on the medium{bounds}; these runs overwrite at most the first \
+                 {} of namespace {}",
                 format_size(named.bytes),
                 named.namespace
             )
@@ -188,8 +191,7 @@ pub(crate) fn open_xdma(path: &Path, access: &CardAccess, cancel: &Cancel) -> Re
 /// The attachment of a card that is bound to `vfio-pci`, without ranges.
 ///
 /// # Errors
-/// [`RunError`] if the card is absent, or if a device file, an interface or options of a drive are given and the card is not bound to
-/// `vfio-pci`.
+/// [`RunError`] if the card is absent, or if an option that needs `vfio-pci` is given and the card is not bound to it.
 pub(crate) fn behind_vfio(address: Address, access: &CardAccess) -> Result<Option<Attachment>, RunError> {
     let attachment = Attachment::without_ranges(&access.system(), address, DRIVER)?;
     if attachment.is_none() && access.device.is_some() {

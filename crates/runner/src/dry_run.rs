@@ -108,7 +108,7 @@ const COMMAND: &str = "at the start: the Command register, link states and error
 /// The same of a drive behind the kernel's driver.
 const LINKS: &str = "at the start: link states and error counters are read from sysfs";
 
-/// The lock of every run of a function, except of one behind VFIO without ranges.
+/// The lock of every run of a function.
 fn lock(system: &System, function: Address) -> String {
     let file = system.device(function).join("config");
     format!("locked for the run, so that a second Lanemark process is refused: {}", file.display())
@@ -191,13 +191,13 @@ fn dry_run_through_vfio(request: &Request, address: Address) -> Result<DryRun, R
         interrupted: None,
     };
     let rehearsal = VfioRehearsal::new(&system, address, &options, access.binds_to(DRIVER))?;
-    // Without ranges, the kernel's own exclusion is enough.
-    let lock = rehearsal.ranges().map(|_| lock(&system, address));
+    let peer = access.peer.map(|peer| peer.device);
+    let locks: Vec<String> = [address].into_iter().chain(peer).map(|function| lock(&system, function)).collect();
     let mut found = DryRun {
         device: address.to_string(),
         id: Device::find(&system, address)?.id()?,
         refusals: Vec::new(),
-        steps: steps(&[rehearsal.summary(), lock.as_slice()].concat(), COMMAND),
+        steps: steps(&[rehearsal.summary(), locks.as_slice()].concat(), COMMAND),
         ranges: rehearsal.ranges().map(self::ranges).unwrap_or_default(),
         cases: Vec::new(),
     };

@@ -271,10 +271,10 @@ pub enum RunError {
     /// The other card is the target itself.
     #[error("peer: {0} is the target itself: name another card")]
     PeerIsTarget(String),
-    /// Memory of another card, and a target without an engine.
+    /// Memory of another card, and a target without DMA.
     #[error(
-        "peer needs a card that can move data: an NVMe drive, or a card with a device file with a section [engine] or [descriptors], \
-         named with --device"
+        "peer needs a target with DMA: an NVMe drive without --device, or a card whose --device file has a section [engine] or \
+         [descriptors]"
     )]
     PeerWithoutEngine,
     /// A device file with errors.
@@ -294,7 +294,9 @@ pub enum RunError {
     )]
     DeviceNotBehindVfio(String),
     /// An option of VFIO or of an NVMe drive for a card that is not behind VFIO.
-    #[error("{field}: {device} is not bound to vfio-pci: add --bind vfio-pci, or bind it with: lanemark bind {device}")]
+    #[error(
+        "{field}: the target {device} is not bound to vfio-pci: add --bind vfio-pci, or bind it with: lanemark bind {device}"
+    )]
     NotBehindVfio {
         /// The part of the request that applies to cards behind VFIO only.
         field: &'static str,
@@ -456,6 +458,7 @@ impl RunError {
                 | VfioError::NoIommufd { .. }
                 | VfioError::NoPeerByIommufd { .. }
                 | VfioError::InUse { .. }
+                | VfioError::Range(CardError::InUse { .. })
                 | VfioError::Kernel { .. }
                 | VfioError::Unsupported { .. }
                 | VfioError::Busy { .. }

@@ -5,7 +5,7 @@ use crate::error::RunError;
 use crate::target::Target;
 use lanemark_devices::{DeviceFile, Harmless};
 use lanemark_hw::dut_library::Hang;
-use lanemark_hw::linux_sysfs::{Address, Consent, Kind, Range, System};
+use lanemark_hw::linux_sysfs::{Address, Consent, Device, Kind, Range, System};
 use lanemark_hw::linux_vfio::{PeerRange, VfioInterface, VfioOptions};
 use lanemark_hw::linux_xdma::CardMemory;
 use lanemark_hw::{DriveOptions, HostPageSize};
@@ -107,7 +107,8 @@ impl CardAccess {
         }
     }
 
-    /// Checks that another card is another one, and that the target is a drive or that something is said of its engine.
+    /// Checks that `--peer` names another card than the target, and that the target is a drive or its device file describes an
+    /// engine. Opening reports an absent target.
     fn check_peer(&self, targets: &[Target]) -> Result<(), RunError> {
         let Some(peer) = self.peer else { return Ok(()) };
         let has_engine = self.device.as_ref().is_some_and(|file| file.limits().is_some());
@@ -115,6 +116,7 @@ impl CardAccess {
             Some(Target::Card(address)) if *address == peer.device => Err(RunError::PeerIsTarget(address.to_string())),
             Some(Target::Card(_)) if has_engine => Ok(()),
             Some(Target::Card(address)) if self.is_drive(*address) => Ok(()),
+            Some(Target::Card(address)) if Device::find(&self.system(), *address).is_err() => Ok(()),
             _ => Err(RunError::PeerWithoutEngine),
         }
     }

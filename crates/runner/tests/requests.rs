@@ -138,6 +138,13 @@ fn errors_name_the_request_field_and_the_fix() {
     let fault = Changes { faults: vec!["no_completion@card".parse().unwrap()], ..Changes::default() };
     let bars = CardAccess { bars: vec!["2:0..64".parse().unwrap()], ..CardAccess::default() };
     let of_card = || Setup { card: bars.clone(), ..Setup::default() };
+    // Below this root is no device.
+    let absent = CardAccess {
+        peer: Some("0000:02:00.0:2:0..4KiB".parse().unwrap()),
+        system_root: Some("/nowhere".into()),
+        ..CardAccess::default()
+    };
+    let absent = Setup { card: absent, ..Setup::default() };
     let formulas = || Request { answerer: Answerer::Formulas, ..small() };
     let cases = [
         (Request { targets: vec![Target::Named("nowhere".to_owned())], ..small() }, None, "card-gen5-x16"),
@@ -152,6 +159,7 @@ fn errors_name_the_request_field_and_the_fix() {
         (Request { setup: setup(fault), ..formulas() }, Some("fault"), "formulas do not model faults"),
         (Request { targets: host(), ..formulas() }, None, "has no formula"),
         (Request { setup: of_card(), ..small() }, Some("bar"), "name one by its address"),
+        (Request { targets: vec![card.clone()], setup: absent, ..small() }, None, "0000:01:00.0 does not exist"),
         (Request { targets: vec![card.clone(), card], setup: of_card(), ..small() }, None, "one card at a time"),
         (
             Request { axes: Axes { sizes: Some(vec![1 << 40]), ..small().axes }, ..small() },

@@ -72,7 +72,7 @@ pub use identity::Identity;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub use machine::CardMachine;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-pub(crate) use opened::{Opened, is_locked};
+pub(crate) use opened::{Opened, is_locked, locked};
 pub(crate) use range::offsets;
 pub use range::{Kind, NotARange, Range};
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

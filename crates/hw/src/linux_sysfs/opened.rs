@@ -66,8 +66,11 @@ pub(crate) fn is_locked(system: &System, address: Address) -> bool {
     matches!(locked, Err(CardError::InUse { .. }))
 }
 
-/// The locked file of a device.
-pub(super) fn locked(device: &Device) -> Result<Arc<File>, CardError> {
+/// The locked file of a device. The same for all users in this process.
+///
+/// # Errors
+/// [`CardError::InUse`] if another process has locked it, and errors of the file.
+pub(crate) fn locked(device: &Device) -> Result<Arc<File>, CardError> {
     let path = device.path("config");
     let mut all = LOCKED.lock().unwrap_or_else(PoisonError::into_inner);
     all.retain(|(_, file)| file.strong_count() > 0);

@@ -207,7 +207,7 @@ fn fits(asked: DmaPlan, limits: &Limits) -> Result<DmaPlan, Refusal> {
     if asked.transfer.partner != Partner::Host {
         return refused(
             "concurrent transfers in both directions between cards",
-            "only those with host memory can run concurrently",
+            "both directions can run concurrently only with host memory",
         );
     }
     if asked.transfer.window.offset < end(&reads) && reads.window.offset < end(&asked.transfer) {
@@ -221,13 +221,13 @@ fn fits_one(transfer: &Transfer, limits: &Limits) -> Result<(), Refusal> {
     let Transfer { card, verb, partner, bytes, window, outstanding, .. } = *transfer;
     let engine = limits.engine.limits;
     if card != 0 {
-        return refused(format!("transfers by card {card}"), "only the device of the target has an engine here");
+        return refused(format!("transfers by card {card}"), "only the target, card 0, issues DMA");
     }
     let room = match (partner, limits.peer) {
         (Partner::Host, _) => 0..limits.mapped_bytes,
         (Partner::Peer { card: 1, bar }, Some(peer)) if bar == peer.bar => peer.from..peer.to,
         (Partner::Peer { .. }, _) => {
-            return refused("DMA between cards", "no memory of a second card is named (--peer)");
+            return refused("DMA between cards", "name memory of a second card with --peer");
         }
     };
     if bytes == 0 || bytes > engine.most_bytes {
@@ -309,7 +309,9 @@ mod tests {
         assert!(verdict(&plan(transfer(0, 1 << 20)), &edu).is_some_and(|said| !said.is_empty()));
         assert!(verdict(&plan(transfer(64, (1 << 20) + 1)), &edu).unwrap().contains("1MiB can be mapped"));
         assert!(
-            verdict(&plan(Transfer { card: 1, ..transfer(64, 4096) }), &edu).unwrap().contains("has an engine here")
+            verdict(&plan(Transfer { card: 1, ..transfer(64, 4096) }), &edu)
+                .unwrap()
+                .contains("only the target, card 0, issues DMA")
         );
         let one = Transfer { outstanding: Some(1), ..transfer(64, 4096) };
         assert_eq!(verdict(&plan(one), &edu).unwrap(), "");

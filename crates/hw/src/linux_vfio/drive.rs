@@ -8,7 +8,7 @@ use super::host_window::HostWindow;
 use super::own_queue::{Layout, OwnQueue};
 use super::peer::Peer;
 use super::registers::Registers;
-use super::transfers::{REPORT, lent};
+use super::transfers::{REPORT, map_peer, not_kept};
 use super::{AddressSpace, VfioDevice, VfioError, VfioInterrupt, VfioVectors};
 use crate::drive_options::{CompletionBy, DataPlace, DataPointers, Destructive, DriveOptions, QueuePlace};
 use crate::host_pages::HostPages;
@@ -18,7 +18,7 @@ use crate::nvme::{
     DriveRun, Interrupt, IoInterrupts, IoQueues, MOST_PAIRS, Namespace, NvmeError, PAGE, Places, Queues, Spot,
     deadline, is_stopped, queue_bytes, registers_end,
 };
-use lanemark_machine::{Confirmed, DmaFacts, MachineError, Samples};
+use lanemark_machine::{Confirmed, DmaFacts, MachineError, Samples, Verb};
 use lanemark_units::Ticks;
 use rustix::io::Errno;
 use std::path::Path;
@@ -334,7 +334,8 @@ impl DriveBench<'_> {
         let device = Arc::clone(self.address_space.device());
         let confirmed = {
             let mut window = self.mapped(&mut pages, layout)?;
-            let iova = peer.map_or(Ok(0), |peer| lent(peer, &mut window)).map_err(|error| self.device_error(error))?;
+            let iova =
+                peer.map_or(Ok(0), |peer| map_peer(peer, &mut window)).map_err(|error| self.device_error(error))?;
             let done = self.measured(layout, (&window, peer, iova), samples);
             if done.is_err() {
                 // A read may still be going on: it must end before its memory is unmapped and reused.
@@ -480,7 +481,7 @@ impl DriveBench<'_> {
         queue.controller.disable().map_err(|error| self.failed(error))
     }
 
-    /// Enables the controller, samples, and compares the bytes, which are at `iova` if those of `peer` are used.
+    /// Enables the controller, samples, and compares the bytes. With `peer`, data are in its BAR, whose offset 0 is at `iova`.
     fn measured(
         &self,
         layout: Layout,
@@ -535,16 +536,20 @@ impl DriveBench<'_> {
         flag(Some(self.work.interrupted))().map_err(|error| self.failed(error))
     }
 
-    /// Fails if bytes of the memory of another card have changed that no read of the drive goes to.
+    /// Fails if the memory of another card has other bytes than it was filled with, outside all transfers that write to it.
     fn check_beside(&self, peer: &Peer) -> Result<(), MachineError> {
         let found = peer.bytes(self.work.interrupted).map_err(|error| self.device_error(error.to_string()))?;
         flag(Some(self.work.interrupted))().map_err(|error| self.failed(error))?;
         let (plan, transfer) = (self.work.plan, self.work.asked.transfer);
         let Some(at) = peer.changed_beside(plan, &transfer, found, self.work.seed()) else { return Ok(()) };
         let (name, bar, other) = (self.work.name, peer.range().bar, peer.device().address());
-        Err(self.device_error(format!(
-            "{name}: the drive has changed the byte at {at:#x} of BAR{bar} of {other}, which no read goes to: its firmware is at fault"
-        )))
+        Err(self.device_error(match transfer.verb {
+            Verb::Load => not_kept(name, at, bar, other),
+            Verb::Store => format!(
+                "{name}: the byte at offset {at:#x} of BAR{bar} of {other} has changed, outside all transfers: the drive's firmware is \
+                 at fault, or {other} writes to its own memory"
+            ),
+        }))
     }
 
     /// Fails if the controller was not stopped after an earlier run.

@@ -13,7 +13,7 @@ use super::unmapped::UnmappedRead;
 use super::{AddressSpace, Iommu, VfioError, VfioInterface, VfioInterrupt, VfioOptions};
 use crate::drive_options::{DataPlace, Destructive, DriveOptions};
 use crate::host_pages::HostPages;
-use crate::linux_sysfs::{Address, Attachment, BarFiles, CardMachine, Mapping, System};
+use crate::linux_sysfs::{Address, Attachment, BarFiles, CardMachine, Mapping, System, locked};
 use crate::map_unmap::{mapper_by, refused};
 use crate::nvme::{DataAt, DriveLimits, DrivePlan, DriveRun, commands_of, whole};
 use crate::x86::buffer::Buffer;
@@ -33,6 +33,7 @@ use lanemark_machine::{
 use lanemark_units::{HostVirt, Ticks, format_size};
 use rustix::io::Errno;
 use std::fmt::Write as _;
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -59,7 +60,7 @@ const PAGE: usize = 4096;
 ///   of the mapped memory must be unchanged. For mappings nothing; the kernel reports how much it unmapped, and a run fails
 ///   if that is not all.
 /// - **Failures:** DMA that the IOMMU blocks is [`MachineError::Device`] with the kernel's report, if it can be read. After every
-///   run, the Command register is read, also that of the other device: with memory decoding off, its figures are void, and the
+///   run, the Command register is read, also that of the other device: with memory decoding off at either, the figures are void, and the
 ///   error names that cause.
 #[derive(Debug)]
 pub struct VfioMachine {
@@ -82,6 +83,8 @@ pub struct VfioMachine {
     unidentified: Option<String>,
     /// The kernel's request to give the device back, if it can signal one.
     requested: Option<VfioInterrupt>,
+    /// Only one process of Lanemark at a time has the device open.
+    _lock: Arc<File>,
     /// The kernel's log.
     log: PathBuf,
     /// Memory to map, as long as the longest buffer so far.
@@ -116,6 +119,8 @@ impl VfioMachine {
         let cpus = allowed_cpus().map_err(|error| unsupported(format!("no CPU affinity mask can be read: {error}")))?;
         let attachment = options.attachment(system, device)?;
         options.peer.map(|peer| Peer::check(system, peer)).transpose()?;
+        // Before the device is reset: through sysfs, another process can access a device that is bound to `vfio-pci`.
+        let lock = locked(&attachment.device).map_err(VfioError::Range)?;
         let by = VfioInterface::choose(system, device, options.interface, options.peer.is_some())?;
         let mut address_space = AddressSpace::open(system, device, by, options.pages)?;
         let peer = options.peer.map(|peer| Peer::open(system, &mut address_space, peer)).transpose()?;
@@ -193,6 +198,7 @@ impl VfioMachine {
             drive,
             unidentified,
             requested,
+            _lock: lock,
             log: system.path("dev/kmsg"),
             address_space,
             memory: None,

@@ -99,7 +99,7 @@ pub(super) struct OwnQueue<'a> {
     pub(super) name: &'a str,
     pub(super) device: &'a VfioDevice,
     pub(super) requested: Option<&'a VfioInterrupt>,
-    /// Another card, whose memory has the data.
+    /// The card of `--peer`, checked with the drive.
     pub(super) peer: Option<&'a Peer>,
 }
 

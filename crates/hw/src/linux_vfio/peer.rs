@@ -81,11 +81,12 @@ mod open {
     use super::super::{AddressSpace, DRIVER, Joined, VfioDevice, VfioError, VfioInterrupt};
     use super::PeerRange;
     use crate::host_pages::filled;
-    use crate::linux_sysfs::{Attachment, CardError, Device, Kind, Range, System, Window, access};
+    use crate::linux_sysfs::{Attachment, CardError, Device, Kind, Range, System, Window, access, locked};
     use crate::nvme::DataMemory;
     use lanemark_machine::{Plan, Transfer, Verb};
     use lanemark_units::{HostVirt, MemoryType};
     use rustix::io::Errno;
+    use std::fs::File;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
     use vfio_bindings::bindings::vfio::VFIO_PCI_REQ_IRQ_INDEX;
@@ -104,6 +105,8 @@ mod open {
         /// Its controller memory buffer, if it is a drive and the range is there.
         cmb: Option<CmbSpace>,
         joined: Joined,
+        /// Only one process of Lanemark at a time has it open.
+        _lock: Arc<File>,
     }
 
     impl Peer {
@@ -117,6 +120,7 @@ mod open {
             peer: PeerRange,
         ) -> Result<Peer, VfioError> {
             let sysfs = Peer::check(system, peer)?;
+            let lock = locked(&sysfs).map_err(VfioError::Range)?;
             let range = Range { kind: Some(Kind::Storage), ..peer.range };
             let place = Attachment::place(&sysfs, range).map_err(VfioError::Range)?;
             let joined = address_space.join(system, peer.device)?;
@@ -124,7 +128,7 @@ mod open {
             let window = window.map_err(VfioError::Range)?;
             let requested = VfioInterrupt::enable(Arc::clone(joined.device()), VFIO_PCI_REQ_IRQ_INDEX, 0).ok();
             let cmb = CmbSpace::find(system, joined.device(), &sysfs, &[range])?;
-            Ok(Peer { window, range, requested, cmb, joined })
+            Ok(Peer { window, range, requested, cmb, joined, _lock: lock })
         }
 
         /// Checks driver and range without opening the device.

@@ -364,7 +364,8 @@ impl Machine for VfioRehearsal {
         }
         Lines::sampled(samples);
         if let Some(reads) = reads {
-            self.lines.lines.add(reads.to_string());
+            let words = self.peer.map_or_else(|| reads.to_string(), |peer| reads.in_words(&peer.device));
+            self.lines.lines.add(words);
         } else if let Some(asked) = dma {
             asked.transfers().for_each(|transfer| self.lines.lines.add(self.in_words(&asked, &transfer)));
         } else if let Some(asked) = map_unmap(plan) {

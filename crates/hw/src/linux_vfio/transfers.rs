@@ -9,6 +9,7 @@ use super::job::{DmaMemory, Job, Stuck};
 use super::peer::Peer;
 use super::{AddressSpace, VfioInterrupt};
 use crate::host_pages::{HostPages, changed_beside, fill, filled};
+use crate::linux_sysfs::Address;
 use crate::x86::disturbance::Company;
 use crate::x86::pattern;
 use crate::x86::run::{Numbering, Run};
@@ -74,13 +75,20 @@ impl Layout {
 
 /// Maps memory of another device for an engine or a drive. Returns the IOVA of offset 0 of its BAR, which may not be mapped.
 #[allow(unsafe_code)]
-pub(super) fn lent(peer: &Peer, window: &mut HostWindow<'_>) -> Result<u64, String> {
+pub(super) fn map_peer(peer: &Peer, window: &mut HostWindow<'_>) -> Result<u64, String> {
     let memory = peer.address().map_err(|error| error.to_string())?;
     // SAFETY: the peer keeps its memory mapped longer than this window.
     let iova = unsafe { window.map_peer(memory, peer.range().len()) };
     let remedy = "mapping memory of the other card for DMA failed";
     let iova = iova.map_err(|error| format!("{remedy}: {error}"))?;
     Ok(iova.0.wrapping_sub(peer.range().from))
+}
+
+/// The error of memory of another card in which bytes differ although nothing was to write there.
+pub(super) fn not_kept(name: &str, at: u64, bar: u8, other: Address) -> String {
+    format!(
+        "{name}: the memory of {other} did not keep the bytes stored to it at offset {at:#x} of BAR{bar}: is it memory?"
+    )
 }
 
 impl Bench<'_> {
@@ -103,7 +111,7 @@ impl Bench<'_> {
             let address_bits = self.driver.limits().address_bits;
             let mapped = HostWindow::map(self.address_space, &mut pages, layout.len, address_bits, None);
             let mut window = mapped.map_err(|error| self.os("mapping memory for DMA", std::io::Error::other(error)))?;
-            let iova = peer.map_or(Ok(window.iova(0)), |peer| lent(peer, &mut window));
+            let iova = peer.map_or(Ok(window.iova(0)), |peer| map_peer(peer, &mut window));
             let done = iova.map_err(|error| self.device_error(error));
             let done = done.and_then(|iova| self.measured(plan, asked, layout, (&mut window, iova), samples));
             // Without an interrupt to disable, nothing can fail.
@@ -381,17 +389,18 @@ impl Bench<'_> {
         let data = self.data(bytes);
         let equal = last.iter().map(|at| pattern::equal_bytes(&found[*at..][..data.len()], &data));
         let confirmed = Confirmed { claimed_bytes: bytes * last.len() as u64, confirmed_bytes: equal.sum() };
-        match peer.changed_beside(plan, transfer, found, self.seed()) {
-            None => Ok(Some(of_reads.unwrap_or(confirmed))),
-            Some(at) => Err(self.device_error(format!(
-                "{}: DMA has changed the byte at {:#x} of BAR{} of {}, which is outside of every transfer: check count_register and \
-                 the commands of an [engine] in the device file, alignment_bytes of [descriptors]",
-                self.name,
-                at,
-                peer.range().bar,
-                peer.device().address()
-            ))),
-        }
+        let Some(at) = peer.changed_beside(plan, transfer, found, self.seed()) else {
+            return Ok(Some(of_reads.unwrap_or(confirmed)));
+        };
+        let (name, bar, other) = (self.name, peer.range().bar, peer.device().address());
+        Err(self.device_error(match transfer.verb {
+            Verb::Load => not_kept(name, at, bar, other),
+            Verb::Store => format!(
+                "{name}: the byte at offset {at:#x} of BAR{bar} of {other} has changed, outside all transfers: check count_register \
+                 and the commands of an [engine] in the device file, alignment_bytes of [descriptors]; or {other} writes to \
+                 its own memory"
+            ),
+        }))
     }
 
     fn device_error(&self, what: String) -> MachineError {

@@ -153,9 +153,12 @@ mod tests {
         };
         let at = |card, bar, offset, len| verdict(EngineJob::Transfer(transfer(card, bar, offset, len)), &limits);
         let words = at(1, 2, 4096, 8192);
-        assert!(words.contains("to offsets 0x1000 to 0x2fff of the other card's BAR;"), "{words}");
-        assert!(at(1, 2, 0, 8192).contains("8KiB are named") && at(1, 2, 4096, 8193).contains("8KiB are named"));
-        assert!(at(1, 0, 4096, 8192).contains("(--peer, with vfio-pci)") && at(2, 2, 4096, 8192).contains("--peer"));
+        assert!(words.contains("to offsets 0x1000 to 0x2fff of BAR2 of the other card;"), "{words}");
+        let named = "of the other card's BAR: --peer names 0x1000 to 0x2fff";
+        assert_eq!(at(1, 2, 0, 8192), format!("offsets 0x0 to 0x1fff {named}"));
+        assert_eq!(at(1, 2, 4096, 8193), format!("offsets 0x1000 to 0x3000 {named}"));
+        let unnamed = "with --peer, and bind the drive to vfio-pci";
+        assert!(at(1, 0, 4096, 8192).contains(unnamed) && at(2, 2, 4096, 8192).contains(unnamed));
         let named = transfer(1, 2, 4096, 8192);
         let read = EngineJob::Transfer(Transfer { verb: Verb::Load, ..named });
         let words = verdict(read, &limits);
@@ -166,7 +169,7 @@ mod tests {
         let both =
             vec![on(transfer(1, 2, 4096, 4096)), on(Transfer { verb: Verb::Load, ..transfer(1, 2, 8192, 4096) })];
         let words = verdicts(both, &expendable);
-        assert!(words.contains("only those with host memory can be mixed"), "{words}");
+        assert!(words.contains("both directions can be mixed only with host memory"), "{words}");
         let any = CmbData { bytes: 1 << 20, takes_reads: true, takes_writes: true };
         let kept = DriveLimits { data_in_cmb: Some(any), ..limits };
         assert!(verdict(EngineJob::Transfer(named), &kept).contains("--nvme-data-place cmb"));

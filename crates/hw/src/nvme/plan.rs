@@ -54,11 +54,9 @@ impl DrivePlan {
         let lost = |of: Transfer| of.window.places(of.bytes).saturating_mul(of.bytes);
         self.transfers().filter(|transfer| transfer.verb == Verb::Load).map(lost).max().unwrap_or(0)
     }
-}
 
-impl fmt::Display for DrivePlan {
-    /// The commands in words, for a dry run.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// The commands in words, for a dry run; `other` is the other card of transfers between cards.
+    pub(crate) fn in_words(&self, other: &dyn fmt::Display) -> String {
         let Transfer { verb, bytes, count, .. } = self.transfer;
         let (queue, queues) =
             if self.pairs > 1 { ("submission queues", "all queues") } else { ("a submission queue", "both queues") };
@@ -74,11 +72,11 @@ impl fmt::Display for DrivePlan {
             let Transfer { bytes, window, .. } = *of;
             format!("offsets {:#x} to {:#x}", window.offset, window.offset + window.len.max(bytes) - 1)
         };
-        let place = match self.data {
-            DataAt::Host => "the mapped memory".to_owned(),
-            DataAt::Cmb if self.queue_bytes_in_cmb() == 0 => "the controller memory buffer".to_owned(),
-            DataAt::Cmb => "the controller memory buffer behind its queues".to_owned(),
-            DataAt::Peer => "the other card's BAR".to_owned(),
+        let place = match (self.transfer.partner, self.data) {
+            (Partner::Peer { bar, .. }, _) => format!("BAR{bar} of {other}"),
+            (Partner::Host, DataAt::Cmb) if self.queue_bytes_in_cmb() == 0 => "the controller memory buffer".to_owned(),
+            (Partner::Host, DataAt::Cmb) => "the controller memory buffer behind its queues".to_owned(),
+            (Partner::Host, DataAt::Host | DataAt::Peer) => "the mapped memory".to_owned(),
         };
         let overwritten = format!("the first {} of the namespace is overwritten", format_size(self.overwritten()));
         let (what, each, memory, blocks) = match (verb, &self.reads) {
@@ -97,11 +95,16 @@ impl fmt::Display for DrivePlan {
                 format!("; {overwritten}, and blocks behind it are read"),
             ),
         };
-        write!(
-            f,
+        format!(
             "{what}: {count} x {size}{each} per iteration, at most {depth} outstanding{pairs}, {memory} of {place}\
              {by}{completions}{blocks}; the blocks of the last iteration are read once more at the end, and compared"
         )
+    }
+}
+
+impl fmt::Display for DrivePlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.in_words(&"the other card"))
     }
 }
 
@@ -278,7 +281,7 @@ fn fits(asked: DrivePlan, limits: &DriveLimits) -> Result<DrivePlan, Refusal> {
     }
     let Some(reads) = asked.reads else { return Ok(asked) };
     if asked.data == DataAt::Peer {
-        return refused("both directions between cards", "only those with host memory can be mixed");
+        return refused("both directions between cards", "both directions can be mixed only with host memory");
     }
     if asked.transfer.window.offset < window_end(reads) && reads.window.offset < window_end(asked.transfer) {
         return refused("both directions with the same host memory", "their bytes could not be verified");
@@ -295,16 +298,17 @@ fn fits_one(transfer: &Transfer, limits: &DriveLimits) -> Result<(), Refusal> {
     let Transfer { card, verb, partner, bytes, window, .. } = *transfer;
     let DriveLimits { namespace, most_bytes, queues, mapped_bytes, expendable_bytes, .. } = *limits;
     if card != 0 {
-        return refused(format!("transfers by card {card}"), "only the drive of the target makes DMA here");
+        return refused(format!("transfers by card {card}"), "only the target, card 0, issues DMA");
     }
-    let room = match (partner, limits.peer) {
+    let permitted = match (partner, limits.peer) {
         (Partner::Host, _) => 0..mapped_bytes,
         (Partner::Peer { .. }, _) if limits.data_in_cmb.is_some() => {
             return refused("DMA between cards", "--nvme-data-place cmb keeps all data in the drive: remove it");
         }
         (Partner::Peer { card: 1, bar }, Some(peer)) if bar == peer.bar => peer.from..peer.to,
         (Partner::Peer { .. }, _) => {
-            return refused("DMA between cards", "no memory of a second card is named (--peer, with vfio-pci)");
+            let because = "name memory of a second card with --peer, and bind the drive to vfio-pci";
+            return refused("DMA between cards", because);
         }
     };
     if verb == Verb::Load && expendable_bytes == 0 {
@@ -348,13 +352,19 @@ fn fits_one(transfer: &Transfer, limits: &DriveLimits) -> Result<(), Refusal> {
         );
     }
     let end = window.offset.checked_add(window.len.max(bytes));
-    if window.offset < room.start || end.is_none_or(|end| end > room.end) {
+    if window.offset < permitted.start || end.is_none_or(|end| end > permitted.end) {
         let (of, may) = match data_at(transfer, limits) {
             DataAt::Host => ("host memory", "can be mapped"),
             DataAt::Cmb => ("the controller memory buffer", "are there for data"),
-            DataAt::Peer => ("the other card's memory", "are named"),
+            DataAt::Peer => {
+                let last = end.map_or(u64::MAX, |end| end - 1);
+                return refused(
+                    format!("offsets {:#x} to {last:#x} of the other card's BAR", window.offset),
+                    format!("--peer names {:#x} to {:#x}", permitted.start, permitted.end - 1),
+                );
+            }
         };
-        let because = format!("{} {may}: use a smaller --window", format_size(room.end - room.start));
+        let because = format!("{} {may}: use a smaller --window", format_size(permitted.end - permitted.start));
         return refused(format!("a window of {} of {of}", format_size(window.len)), because);
     }
     Ok(())

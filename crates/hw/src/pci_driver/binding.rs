@@ -68,7 +68,7 @@ impl Binding {
         let notes = if to == VFIO { check_group(&function)? } else { Vec::new() };
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
         if crate::linux_sysfs::is_locked(system, address) {
-            return Err(DriverError::InUse { function: address, user: super::User::Bars });
+            return Err(DriverError::InUse { function: address, user: super::User::Lanemark });
         }
         let user = users_of(&function)?.into_iter().find(|user| !(owns_device && user.yields()));
         if let Some(user) = user {

@@ -39,8 +39,8 @@ pub enum User {
         /// File that it has open: of the IOMMU group, or of a function in it.
         file: PathBuf,
     },
-    /// A process of Lanemark that accesses its BARs through sysfs.
-    Bars,
+    /// Another process of Lanemark.
+    Lanemark,
     /// The console.
     Console,
 }
@@ -65,7 +65,7 @@ impl User {
                 format!("set it down with: ip link set {interface} down, or add --i-own-this-device")
             }
             User::VirtualFunctions { .. } => "write 0 to its file sriov_numvfs".to_owned(),
-            User::Vfio { .. } | User::Bars => "end that program first".to_owned(),
+            User::Vfio { .. } | User::Lanemark => "end that program first".to_owned(),
             User::Console => "add --i-own-this-device if you do not need the screen".to_owned(),
         }
     }
@@ -80,7 +80,7 @@ impl fmt::Display for User {
             User::Network { interface } => write!(f, "network interface {interface} is up"),
             User::VirtualFunctions { count } => write!(f, "it has {count} virtual functions"),
             User::Vfio { file } => write!(f, "a program uses it through {}", file.display()),
-            User::Bars => f.write_str("a process of Lanemark accesses its BARs"),
+            User::Lanemark => f.write_str("another process of Lanemark uses it"),
             User::Console => f.write_str("it shows the console"),
         }
     }
