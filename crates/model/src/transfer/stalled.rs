@@ -98,7 +98,7 @@ impl Way<'_> {
         let of_reads = self.platform.dma_read.as_ref().map(ChunkTiming::from);
         let has_no_pause = of_reads.is_none_or(|reads| reads.segment == Ticks::ZERO);
         let window = Window { pattern: Pattern::Sequential, ..*window };
-        (is_of_pages && is_longer && has_no_pause && self.pages_are_alike()).then(|| Transfer {
+        (is_of_pages && is_longer && has_no_pause && self.pages_are_alike()).then_some(Transfer {
             bytes: PAGE,
             window,
             ..*self.transfer
