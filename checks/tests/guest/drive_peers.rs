@@ -2,7 +2,7 @@
 
 use crate::dma::{ended, plugged_again, started};
 use crate::guest::{Guest, Hardware, usual_kernel};
-use crate::peers::redirection;
+use crate::peers::{record, redirection};
 use crate::sharing::{Guests, Lent};
 use lanemark_checks::lanemark;
 use serde_json::Value;
@@ -80,18 +80,6 @@ fn buffer_after(guest: &mut Guest, memory: &str, then: impl FnOnce(&mut Guest)) 
 /// A bench of a drive with the pages from 4 KiB to 12 KiB of another one.
 fn bench((drive, memory, _): Pair, more: &str) -> String {
     format!("lanemark bench --on {drive} --bind vfio-pci --peer {memory}:2:4KiB..12KiB {more}")
-}
-
-/// The record of a bench, in which all bytes of an answer must be confirmed.
-fn record(guest: &mut Guest, command: &str) -> Value {
-    guest.expect(&format!("{command} --record peers.json >/dev/null"));
-    let record: Value = serde_json::from_str(&guest.expect("cat peers.json")).unwrap();
-    for answer in record["answers"].as_array().unwrap() {
-        let bytes = &answer["bytes"];
-        assert!(bytes["claimed_bytes"] == bytes["confirmed_bytes"], "{answer}");
-        assert!(bytes["claimed_bytes"].as_u64() >= answer["size_bytes"].as_u64(), "{answer}");
-    }
-    record
 }
 
 fn answers(record: &Value, question: &str) -> usize {

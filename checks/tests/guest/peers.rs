@@ -24,7 +24,7 @@ fn bench(arguments: &str) -> String {
 }
 
 /// The record of a bench, in which every byte that an answer claims must be confirmed.
-fn record(guest: &mut Guest, command: &str) -> Value {
+pub fn record(guest: &mut Guest, command: &str) -> Value {
     guest.expect(&format!("{command} --record peers.json >/dev/null"));
     let record: Value = serde_json::from_str(&guest.expect("cat peers.json")).unwrap();
     for answer in record["answers"].as_array().unwrap() {
