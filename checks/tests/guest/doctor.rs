@@ -122,7 +122,7 @@ pub fn a_drive_on_another_node_is_found_by_the_processors_that_its_interrupts_go
 /// | 02:00.0 | the upstream port of a switch, Gen3 x4 |
 /// | 04:00.0, 05:00.0 | memory with CXL below this switch, Gen5 x16 |
 const NOT_VIRTUAL: &[&str] = &[
-    "-cpu max,+invtsc,x-force-features=on,-hypervisor",
+    "-cpu max,+invtsc,x-force-features=on,erms=off,fsrm=off,smap=off,la57=off,-hypervisor",
     "-device intel-iommu,intremap=on,caching-mode=on",
     "-device ioh3420,id=rp1,chassis=1,slot=1,addr=0x2",
     "-device nvme,bus=rp1,serial=none,use-intel-id=on",
