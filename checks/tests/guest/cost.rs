@@ -2,6 +2,7 @@
 
 use crate::dma;
 use crate::guest::Guest;
+use crate::sharing::{Guests, Lent};
 use lanemark_checks::root;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -14,8 +15,15 @@ const INSTRUCTION_NS: f64 = 64.0;
 /// The storage card of that guest.
 const STORAGE: &str = "0000:02:00.0";
 
+/// A guest for these tests, with the instructions of usual processors and kernels.
+fn shared() -> Lent {
+    static GUESTS: Guests =
+        Guests::new(|| dma::boot_on(&["-cpu max,+invtsc,x-force-features=on"], "mitigations=auto", &[bare()]));
+    GUESTS.lend()
+}
+
 /// The C program that makes the same accesses without Lanemark.
-pub fn bare() -> &'static Path {
+fn bare() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bare");
@@ -57,7 +65,7 @@ fn instructions(guest: &mut Guest, arguments: &str) -> Vec<(String, f64)> {
 }
 
 pub fn the_ranges_strategy_adds_few_instructions_to_the_two_system_calls_of_a_mapping() {
-    let mut guest = dma::shared();
+    let mut guest = shared();
     let asked = format!("--on {STORAGE} --bind vfio-pci --question dma_map_cost --sizes 4KiB");
     let all = instructions(&mut guest, &asked);
     guest.expect(&format!("echo 1 >/sys/bus/pci/devices/{STORAGE}/enable"));
@@ -75,7 +83,7 @@ pub fn the_ranges_strategy_adds_few_instructions_to_the_two_system_calls_of_a_ma
 }
 
 pub fn loops_of_loads_and_stores_have_the_same_instructions_behind_every_driver() {
-    let mut guest = dma::shared();
+    let mut guest = shared();
     let asked =
         "--bar 2:0..4KiB --question mmio_read_bandwidth,mmio_write_bandwidth --access 8 --memory-type uc --sizes 4KiB";
     let device = format!("/sys/bus/pci/devices/{STORAGE}");

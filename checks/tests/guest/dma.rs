@@ -1,6 +1,5 @@
 //! DMA by the engine of a device, through VFIO and the IOMMU of the guest.
 
-use crate::cost;
 use crate::guest::{Guest, Hardware, usual_kernel};
 use crate::sharing::{Guests, Lent};
 use lanemark_checks::conformance::PROMISES;
@@ -67,8 +66,14 @@ pub fn shared() -> Lent {
 
 /// A guest for DMA with more on the command line of its kernel.
 pub fn boot(kernel: &str) -> Guest {
-    let hardware = Hardware { packages: usual_kernel(), devices: DEVICES, kernel };
-    let programs = [lanemark(), Path::new(env!("CARGO_BIN_EXE_promises")), cost::bare()];
+    boot_on(&[], kernel, &[])
+}
+
+/// As [`boot`], with more hardware and programs.
+pub fn boot_on(more: &[&str], kernel: &str, programs: &[&Path]) -> Guest {
+    let devices: Vec<&str> = DEVICES.iter().chain(more).copied().collect();
+    let hardware = Hardware { packages: usual_kernel(), devices: &devices, kernel };
+    let programs = [&[lanemark(), Path::new(env!("CARGO_BIN_EXE_promises"))], programs].concat();
     Guest::boot(&hardware, &programs, |folder| {
         for file in ["storage", "below", "beside", "medium"] {
             fs::write(folder.join(file), vec![0xa7; 1 << 20]).unwrap();

@@ -14,6 +14,7 @@ const LONG_FILES: &[(&str, &str)] = &[
     ("crates/advise/src/doctor/platform.rs", "the platform file of a slot"),
     ("crates/cli/src/args.rs", "the command line"),
     ("crates/device_kernels/src/spmv_kernel.rs", "the kernel of sparse matrix-vector products"),
+    ("crates/hw/src/nvme/plan.rs", "the plan of a drive's commands"),
     ("crates/inventory/src/lspci/listing.rs", "the text that lspci prints"),
     ("crates/platform/src/spec.rs", "the keys of a platform"),
     ("crates/report/src/html.rs", "the HTML page"),
