@@ -84,11 +84,6 @@ impl<'a> Way<'a> {
         Way::found(platform, transfer, Writer::Core)
     }
 
-    /// The same path with another transfer of this card in the same direction.
-    pub(super) fn with_transfer<'b>(&'b self, transfer: &'b Transfer) -> Way<'b> {
-        Way { transfer, path: self.path.clone(), cached: self.cached.clone(), ..*self }
-    }
-
     pub(super) fn found(platform: &'a Platform, transfer: &'a Transfer, written_by: Writer) -> Option<Way<'a>> {
         let dma = platform.dma.as_ref()?;
         let (base, path) = match (transfer.partner, transfer.verb) {
