@@ -171,7 +171,7 @@ pub fn memory_that_a_drive_cannot_use_is_refused_with_the_reason() {
         assert_eq!(driver.trim(), "nvme", "its driver is restored: {said:?}");
     };
     let bind = "--bind vfio-pci";
-    // It has the driver `nvme`.
+    // The drive with the memory still has its driver `nvme`, not `vfio-pci`.
     refused(&mut guest, &format!("{bind} --peer {memory}:2:0..4KiB"), &format!("lanemark bind {memory}"));
     refused(&mut guest, &format!("{bind} --peer {drive}:2:0..4KiB"), "is the target itself");
     refused(&mut guest, &format!("{bind} --peer {memory}:2:0..4095"), "multiples of 4096 B");
