@@ -56,6 +56,40 @@ struct Running {
     list: u32,
 }
 
+/// The pauses between polls of long transfers.
+#[derive(Debug)]
+struct Pace {
+    /// Time of a transfer after which polls have pauses, in cycles.
+    soon: u64,
+    /// Time that the next transfer is expected to take, in cycles; 0 if unknown.
+    last: Cell<u64>,
+}
+
+impl Pace {
+    /// Whether a transfer that has taken this many cycles is polled with pauses.
+    const fn is_long(&self, elapsed: u64) -> bool {
+        elapsed > self.soon
+    }
+
+    /// Pause before the first poll of a transfer, in cycles; none if it is expected to be short.
+    fn first_pause(&self) -> Option<u64> {
+        let expected = self.last.get();
+        self.is_long(expected).then_some(expected - expected / 8)
+    }
+
+    /// Notes the time of a transfer. `was_over`: the first poll after [`first_pause`](Pace::first_pause) showed its end. Then it
+    /// may have ended long before, and the next pause is half as long: otherwise a short transfer after a long one would be
+    /// paused for, and seem long, for ever.
+    fn ended(&self, elapsed: u64, was_over: bool) {
+        self.last.set(if was_over { elapsed / 2 } else { elapsed });
+    }
+
+    /// Clears the expected time: the next transfers have another length.
+    fn clear(&self) {
+        self.last.set(0);
+    }
+}
+
 /// The engine of an open device.
 #[derive(Debug)]
 pub(super) struct EngineDriver {
@@ -71,10 +105,7 @@ pub(super) struct EngineDriver {
     timer: Timer,
     /// Longest time of a transfer, in cycles.
     longest: u64,
-    /// Time of a transfer after which polls have pauses, in cycles.
-    soon: u64,
-    /// Time of the last transfer, in cycles; 0 if unknown.
-    last: Cell<u64>,
+    pace: Pace,
     /// Whether a transfer without an interrupt may have left its end pending: it must be acknowledged before an interrupt is
     /// enabled.
     may_be_pending: Cell<bool>,
@@ -105,7 +136,7 @@ impl EngineDriver {
             .map_err(|error| VfioError::Unsupported { device: device.address(), because: error.to_string() })?;
         let longest = timer.cycles(Ticks::whole_ns(u64::from(limits.longest_ms) * 1_000_000));
         let (device, interrupt) = (Arc::clone(device), file.interrupt);
-        let soon = timer.cycles(SOON);
+        let pace = Pace { soon: timer.cycles(SOON), last: Cell::new(0) };
         Ok(Some(EngineDriver {
             mechanism,
             limits,
@@ -116,8 +147,7 @@ impl EngineDriver {
             device,
             timer,
             longest,
-            soon,
-            last: Cell::new(0),
+            pace,
             may_be_pending: Cell::new(true),
         }))
     }
@@ -191,7 +221,7 @@ impl EngineDriver {
                 self.poll(stamp_before(), deadline, Stuck::Register, || xdma.is_idle(&self.registers))
             }
         };
-        self.clear_pace();
+        self.pace.clear();
         is_idle
     }
 
@@ -287,7 +317,7 @@ impl EngineDriver {
             if polls.is_multiple_of(POLLS) {
                 let now = stamp_before();
                 let shortest = all.iter().flatten().map(|running| now.saturating_sub(running.begun)).min();
-                if let Some(elapsed) = shortest.filter(|elapsed| *elapsed > self.soon) {
+                if let Some(elapsed) = shortest.filter(|elapsed| self.pace.is_long(*elapsed)) {
                     self.pause_until(now.saturating_add(elapsed / PAUSE), deadline)?;
                 }
             }
@@ -332,7 +362,8 @@ impl EngineDriver {
     /// Polls until `is_done`; `late` says what did not show the end in time.
     ///
     /// Polling a slow engine without a pause would take the core from others, and its samples would count as disturbed. So
-    /// a transfer longer than a millisecond is polled with pauses: its time is at most a sixteenth too long.
+    /// a transfer longer than a millisecond is polled with pauses: its time is at most a sixteenth too long, if it takes as
+    /// long as the one before.
     #[inline]
     fn poll(
         &self,
@@ -341,16 +372,18 @@ impl EngineDriver {
         late: Stuck,
         is_done: impl Fn() -> Result<bool, Stuck>,
     ) -> Result<(), Stuck> {
-        let expected = self.last.get();
-        if expected > self.soon {
-            self.pause_until(begun.saturating_add(expected - expected / 8), deadline)?;
+        let first = self.pace.first_pause();
+        if let Some(pause) = first {
+            self.pause_until(begun.saturating_add(pause), deadline)?;
         }
+        let mut is_first = first.is_some();
         loop {
             for _ in 0..POLLS {
                 if is_done()? {
-                    self.last.set(stamp_before().saturating_sub(begun));
+                    self.pace.ended(stamp_before().saturating_sub(begun), is_first);
                     return Ok(());
                 }
+                is_first = false;
                 std::hint::spin_loop();
             }
             let now = stamp_before();
@@ -359,7 +392,7 @@ impl EngineDriver {
                 return Err(late);
             }
             deadline.check(now)?;
-            if elapsed > self.soon {
+            if self.pace.is_long(elapsed) {
                 self.pause_until(now.saturating_add(elapsed / PAUSE), deadline)?;
             }
         }
@@ -374,11 +407,6 @@ impl EngineDriver {
             let left = Duration::from_secs_f64(self.timer.ticks(left).as_ns() / 1e9);
             std::thread::sleep(left.min(Duration::from_millis(LOOK_MS.into())));
         }
-    }
-
-    /// Clears the time of the last transfer: the next ones have another length.
-    fn clear_pace(&self) {
-        self.last.set(0);
     }
 
     /// Waits for the interrupt.
@@ -425,5 +453,29 @@ impl Deadline<'_> {
             return Err(Stuck::Interrupted);
         }
         if now > self.end { Err(Stuck::Plan) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_transfers_after_a_long_one_are_soon_polled_without_a_pause() {
+        let pace = Pace { soon: 1000, last: Cell::new(0) };
+        assert_eq!(pace.first_pause(), None);
+        pace.ended(8000, false);
+        assert_eq!(pace.first_pause(), Some(7000), "the same time is expected again");
+        let mut pauses = 0;
+        // The processor wakes 300 cycles late: by the time of the last pause alone, a pause would follow for ever.
+        while let Some(pause) = pace.first_pause() {
+            pace.ended(pause + 300, true);
+            pauses += 1;
+        }
+        assert_eq!(pauses, 3);
+        pace.ended(1001, false);
+        assert_eq!(pace.first_pause(), Some(876));
+        pace.ended(1000, false);
+        assert_eq!(pace.first_pause(), None);
     }
 }
