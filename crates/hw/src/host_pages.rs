@@ -264,13 +264,18 @@ pub(crate) fn filled(at: u64, len: u64, seed: u64) -> Vec<u8> {
 
 /// Offset of the first byte from `from` to `to` that differs from those of [`fill`].
 pub(crate) fn changed(pages: &HostPages, from: u64, to: u64, seed: u64) -> Option<u64> {
+    let (mut chunk, mut found) = ([0; CHUNK as usize], [0; CHUNK as usize]);
     let mut next = from;
     while next < to {
-        let count = CHUNK.min(to - next);
-        let (meant, mut found) = (filled(next, count, seed), vec![0; count as usize]);
-        pages.read(next, &mut found);
-        if let Some(place) = meant.iter().zip(&found).position(|(meant, found)| meant != found) {
-            return Some(next + place as u64);
+        pattern::fill(&mut chunk, chunk_seed(seed, next));
+        let within = (next % CHUNK) as usize;
+        let count = (CHUNK - next % CHUNK).min(to - next);
+        let (meant, found) = (&chunk[within..][..count as usize], &mut found[..count as usize]);
+        pages.read(next, found);
+        // Whole slices first: that is many bytes at once.
+        if meant != found {
+            let place = meant.iter().zip(found).position(|(meant, found)| meant != found);
+            return place.map(|place| next + place as u64);
         }
         next += count;
     }

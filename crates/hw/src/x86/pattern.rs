@@ -36,10 +36,14 @@ pub(crate) fn fill(bytes: &mut [u8], seed: u64) {
         z ^ (z >> 31)
     };
     let mut state = mix(seed);
-    for chunk in bytes.chunks_mut(8) {
+    let mut next = || {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        chunk.copy_from_slice(&mix(state).to_le_bytes()[..chunk.len()]);
-    }
+        mix(state).to_le_bytes()
+    };
+    // A copy of a known length is one store, any other one a call.
+    let (words, rest) = bytes.as_chunks_mut();
+    words.iter_mut().for_each(|word| *word = next());
+    rest.iter_mut().zip(next()).for_each(|(byte, filled)| *byte = filled);
 }
 
 /// Number of positions at which both slices are equal.
@@ -113,6 +117,18 @@ mod tests {
         }
         let bytes = vec![value.to_le_bytes()[0]; 7];
         assert_eq!(stored_bytes(&bytes, 1, value), 7);
+    }
+
+    #[test]
+    fn a_short_fill_is_the_beginning_of_a_long_one() {
+        let mut long = [0; 24];
+        fill(&mut long, 0);
+        assert_eq!(long[..8], 0xe220_a839_7b1d_cdaf_u64.to_le_bytes(), "the first output of SplitMix64 from 0");
+        for len in 0..24 {
+            let mut short = vec![0; len];
+            fill(&mut short, 0);
+            assert_eq!(short, long[..len], "{len}");
+        }
     }
 
     #[test]
