@@ -132,9 +132,9 @@ pub fn an_engine_whose_memory_decoding_is_turned_off_is_an_error_with_that_cause
     let config = format!("/sys/bus/pci/devices/{EDU}/config");
     // Its transfers have begun.
     let masters = format!("$(( 0x$(xxd -s 4 -l 1 -p {config}) & 4 ))");
-    guest.expect(&format!("for i in $(seq 300); do [ {masters} -ne 0 ] && exit 0; sleep 0.1; done; cat said; exit 1"));
+    guest.expect(&format!("for i in $(seq 60); do [ {masters} -ne 0 ] && exit 0; sleep 0.5; done; cat said; exit 1"));
     guest.expect(&format!("printf '\\004' | dd of={config} bs=1 seek=4 conv=notrunc"));
-    let said = guest.expect("for i in $(seq 900); do [ -s status ] && break; sleep 0.1; done; cat status said");
+    let said = guest.expect("for i in $(seq 600); do [ -s status ] && break; sleep 0.5; done; cat status said");
     assert!(said.starts_with("1\n") && said.contains(&format!("{EDU}: memory decoding is off")), "{said}");
     assert!(said.contains("run again, which turns it on"), "{said}");
     record(&mut guest, &format!("--on {EDU} --device edu --question dma_read_latency --sizes 64 --budget 0.1"));
@@ -143,7 +143,7 @@ pub fn an_engine_whose_memory_decoding_is_turned_off_is_an_error_with_that_cause
 pub fn the_engine_of_a_device_answers_questions_about_dma() {
     let mut guest = shared();
     let questions = "dma_read_latency,interrupt_latency,dma_write_bandwidth,dma_read_bandwidth";
-    let more = "--sizes 2KiB --budget 1 --twin card-gen5-x16-iommu";
+    let more = "--sizes 2KiB --budget 0.1 --twin card-gen5-x16-iommu";
     let record = record(&mut guest, &format!("--on {EDU} --device edu --question {questions} {more}"));
     assert_eq!(state(&mut guest, EDU), (false, String::new()), "no bus master, and no driver as before");
     let target = &record["targets"][0];
@@ -172,7 +172,7 @@ pub fn pages_of_4_kib_and_of_2_mib_are_mapped_by_the_iommu() {
         guest.expect(&format!("echo {huge} >/proc/sys/vm/nr_hugepages"));
         let record = record(
             &mut guest,
-            &format!("--on {EDU} --device edu --question iotlb_reach --window {window} --budget 1 --csv dma.csv"),
+            &format!("--on {EDU} --device edu --question iotlb_reach --window {window} --budget 0.1 --csv dma.csv"),
         );
         let answer = &record["answers"][0];
         assert_eq!(answer["bytes"]["confirmed_bytes"], 64, "{page}: {}", record["skipped"]);
@@ -180,7 +180,7 @@ pub fn pages_of_4_kib_and_of_2_mib_are_mapped_by_the_iommu() {
         assert_eq!(answer["method"]["reach"]["stride_bytes"], page_bytes(page), "{answer}");
     }
     let thrash =
-        record(&mut guest, &format!("--on {EDU} --device edu --question iotlb_thrash --stride 2MiB --budget 1"));
+        record(&mut guest, &format!("--on {EDU} --device edu --question iotlb_thrash --stride 2MiB --budget 0.1"));
     let answers = thrash["answers"].as_array().unwrap();
     assert!(!answers.is_empty() && answers.iter().all(|answer| answer["bytes"]["confirmed_bytes"] == 64), "{thrash}");
     guest.expect("echo 0 >/proc/sys/vm/nr_hugepages");
@@ -244,7 +244,7 @@ pub fn an_interrupt_that_never_comes_is_a_timeout_with_its_name() {
     let all = format!("{}{}", said.stdout, said.stderr);
     assert!(all.contains("the interrupt at the end of a transfer") && all.contains("engine.longest_ms"), "{said:?}");
     // The engine works afterwards.
-    record(&mut guest, &format!("--on {EDU} --device edu --question dma_read_latency --sizes 64 --budget 1"));
+    record(&mut guest, &format!("--on {EDU} --device edu --question dma_read_latency --sizes 64 --budget 0.1"));
 }
 
 pub fn a_wrong_device_file_is_refused_before_the_card_is_bound() {
@@ -281,13 +281,13 @@ pub fn started(guest: &mut Guest, function: &str, asked: &str) {
     let driver = format!("$(readlink /sys/bus/pci/devices/{function}/driver)");
     // Bus mastering is on only while a plan runs, so what was seen once is not asked again.
     guest.expect(&format!(
-        "for i in $(seq 600); do case {driver} in */vfio-pci) [ {master} -ne 0 ] && exit 0;; esac; sleep 0.1; done; cat said; exit 1"
+        "for i in $(seq 120); do case {driver} in */vfio-pci) [ {master} -ne 0 ] && exit 0;; esac; sleep 0.5; done; cat said; exit 1"
     ));
 }
 
 /// Waits for the end of a long run; returns its exit status and its output.
 pub fn ended(guest: &mut Guest) -> (String, String) {
-    let status = guest.expect("for i in $(seq 900); do [ -s status ] && break; sleep 0.1; done; cat status");
+    let status = guest.expect("for i in $(seq 600); do [ -s status ] && break; sleep 0.5; done; cat status");
     (status.trim().to_owned(), guest.expect("cat said"))
 }
 
@@ -337,7 +337,7 @@ pub fn removing_a_card_behind_vfio_ends_its_run() {
     guest.monitor("device_del card");
     let (status, said) = ended(&mut guest);
     assert!(status == "1" && said.contains(&format!("{card} is gone")), "{status} {said}");
-    guest.expect(&format!("for i in $(seq 300); do [ -e /sys/bus/pci/devices/{card} ] || break; sleep 0.1; done"));
+    guest.expect(&format!("for i in $(seq 60); do [ -e /sys/bus/pci/devices/{card} ] || break; sleep 0.5; done"));
     let after = guest.run(&format!("lanemark bench --on {card} --bind vfio-pci --device edu"));
     assert!(after.status == 2 && after.stderr.contains("does not exist"), "{after:?}");
     guest.expect(&format!("rm -f /run/lanemark/{card}.*"));
@@ -358,7 +358,7 @@ pub fn removing_a_drive_behind_vfio_ends_its_run() {
 pub fn plugged_again(guest: &mut Guest, card: &str, device: &str) {
     guest.monitor(&format!("device_add {device}"));
     guest.expect(&format!(
-        "for i in $(seq 300); do [ -e /sys/bus/pci/devices/{card} ] && exit 0; sleep 0.1; done; exit 1"
+        "for i in $(seq 60); do [ -e /sys/bus/pci/devices/{card} ] && exit 0; sleep 0.5; done; exit 1"
     ));
 }
 
@@ -397,7 +397,7 @@ pub fn loads_and_stores_go_through_vfio_to_a_bound_card() {
 
 pub fn calls_of_vfio_read_and_write_bytes_of_a_card() {
     let mut guest = shared();
-    let found = record(&mut guest, "--on 0000:02:00.0 --bar 2:0..1MiB --question driver_call_overhead --budget 1");
+    let found = record(&mut guest, "--on 0000:02:00.0 --bar 2:0..1MiB --question driver_call_overhead --budget 0.3");
     let (answers, found_skipped) = (found["answers"].as_array().unwrap(), &found["skipped"]);
     let ways = |path: &str, verb: &str| {
         let is_one = |method: &Value| method["path"] == path && method["verb"] == verb;

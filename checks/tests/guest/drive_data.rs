@@ -74,7 +74,7 @@ pub fn pages_of_each_size_that_the_system_has_hold_the_data_of_reads_and_writes(
 pub fn reads_and_writes_of_a_drive_alternate_and_both_directions_are_compared() {
     let mut guest = shared();
     fs::write(guest.file("lost"), image(IMAGE)).unwrap();
-    let asked = "--question dma_read_write_mix --sizes 512,4KiB,64KiB --window 1MiB --budget 3";
+    let asked = "--question dma_read_write_mix --sizes 512,4KiB,64KiB --window 1MiB --budget 1";
     let bench = format!("--on {LOST} {asked}");
     let unnamed = guest.run(&format!("lanemark bench --bind vfio-pci {bench}"));
     assert!(unnamed.status == 77 && unnamed.stderr.contains("a namespace that --destructive names"), "{unnamed:?}");

@@ -60,7 +60,7 @@ fn with_virtio_iommu() -> Lent {
 
 /// A bench of a card that is bound for it, which must succeed: its record.
 fn record(guest: &mut Guest, arguments: &str) -> Value {
-    guest.expect(&format!("lanemark bench --bind vfio-pci --budget 1 {arguments} --record it.json >/dev/null"));
+    guest.expect(&format!("lanemark bench --bind vfio-pci --budget 0.3 {arguments} --record it.json >/dev/null"));
     serde_json::from_str(&guest.expect("cat it.json")).unwrap()
 }
 
@@ -193,7 +193,7 @@ pub fn without_an_iommu_a_card_is_used_only_if_both_kernel_and_user_permit_it() 
     let mut guest = Guest::boot(&hardware, &[lanemark()], |folder| {
         fs::write(folder.join("medium"), vec![0xa7; 1 << 20]).unwrap();
     });
-    let bench = |more: &str| format!("lanemark bench --budget 1 --bind vfio-pci {more}");
+    let bench = |more: &str| format!("lanemark bench --budget 0.3 --bind vfio-pci {more}");
     let of_drive = format!("--on {DRIVE} --question dma_write_bandwidth,dma_map_cost,iotlb_reach --sizes 4KiB");
     let refused = |guest: &mut Guest, status: i32, more: &str, words: &[&str]| {
         let said = guest.run(&bench(&format!("{of_drive} {more}")));

@@ -125,7 +125,7 @@ pub fn a_record_of_reads_by_the_kernel_names_function_driver_and_way() {
 
 pub fn where_io_uring_is_not_permitted_commands_go_by_ioctl_one_at_a_time() {
     let mut guest = shared();
-    let asked = "--question dma_write_bandwidth,doorbell_to_completion --sizes 512,4KiB --budget 2";
+    let asked = "--question dma_write_bandwidth,doorbell_to_completion --sizes 512,4KiB --budget 0.5";
     let found = record(&mut guest, "without_io_uring", asked);
     assert_eq!(answers(&found).len(), 4, "{}", found["skipped"]);
     let summary = found["targets"][0]["summary"].to_string();

@@ -179,7 +179,7 @@ pub fn mappings_by_the_dma_api_are_timed_in_parts_and_leave_nothing_pinned() {
     storage::fresh(&guest);
     let before = guest.expect(locked);
     let bench = format!("{BENCH} --question dma_map_cost --sizes 4096,12288,{}", long_bytes());
-    let said = guest.expect(&format!("{bench} --budget 2 --record card.json"));
+    let said = guest.expect(&format!("{bench} --budget 1 --record card.json"));
     assert!(said.contains("bounced: no, the device accesses the mapped pages themselves"), "{said}");
     guest.expect(&format!("echo 1 >{CARD}/enable"));
     let record: Value = serde_json::from_str(&guest.expect("cat card.json")).unwrap();

@@ -1,13 +1,14 @@
 //! Guests that tests share, and how many run at once.
 //!
 //! All tests start at once. Those of a kind of guest wait for the one guest of that kind, so that each kind boots once; a
-//! guest keeps its place among the running ones until no test wants it and another kind needs the place.
+//! guest keeps its place among the running ones until no test wants it and another kind needs the place. The next kind is that
+//! of most tests, so that none of many tests begins last.
 
 use crate::guest::Guest;
 use rustix::thread::CpuSet;
-use std::collections::VecDeque;
+use std::cell::Cell;
+use std::cmp::Reverse;
 use std::ops::{Deref, DerefMut};
-use std::process::{Child, Command};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
@@ -15,17 +16,33 @@ use std::time::Duration;
 /// Time after which a test without a place looks again for a guest that no test wants.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Processors of running guests, those that wait to run, in their order, and the kinds that have booted.
+/// Processors of running guests, those that wait to run, and the kinds that have booted.
 struct Places {
     taken: Vec<usize>,
-    queue: VecDeque<u64>,
+    queue: Vec<Ticket>,
     tickets: u64,
     kinds: Vec<&'static Guests>,
 }
 
+/// A guest that waits for a place: its number, and its kind if tests share it.
+#[derive(Clone, Copy)]
+struct Ticket(u64, Option<&'static Guests>);
+
+impl Ticket {
+    /// Number of tests that wait for it.
+    fn tests(self) -> usize {
+        self.1.map_or(1, |kind| kind.wanted.load(Ordering::SeqCst))
+    }
+}
+
 static PLACES: Mutex<Places> =
-    Mutex::new(Places { taken: Vec::new(), queue: VecDeque::new(), tickets: 0, kinds: Vec::new() });
+    Mutex::new(Places { taken: Vec::new(), queue: Vec::new(), tickets: 0, kinds: Vec::new() });
 static CHANGED: Condvar = Condvar::new();
+
+thread_local! {
+    /// The kind that this thread boots.
+    static BOOTED: Cell<Option<&'static Guests>> = const { Cell::new(None) };
+}
 
 fn places() -> MutexGuard<'static, Places> {
     PLACES.lock().unwrap_or_else(PoisonError::into_inner)
@@ -41,16 +58,17 @@ impl Place {
     /// Waits for a place; the guest of a kind that no test wants makes room.
     pub fn take() -> Place {
         let ours = rustix::thread::sched_getaffinity(None).unwrap();
+        let processors: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|processor| ours.is_set(*processor)).collect();
         let mut all = places();
-        let ticket = all.tickets;
+        let ticket = Ticket(all.tickets, BOOTED.get());
         all.tickets += 1;
-        all.queue.push_back(ticket);
+        all.queue.push(ticket);
         loop {
-            let is_next = all.queue.front() == Some(&ticket);
-            let mut free =
-                (0..CpuSet::MAX_CPU).filter(|processor| ours.is_set(*processor) && !all.taken.contains(processor));
-            if let Some(processor) = free.next().filter(|_| is_next) {
-                all.queue.pop_front();
+            let next = all.queue.iter().max_by_key(|waiting| (waiting.tests(), Reverse(waiting.0)));
+            let is_next = next.is_some_and(|next| next.0 == ticket.0);
+            let free = processors.iter().find(|processor| !all.taken.contains(processor)).copied();
+            if let Some(processor) = free.filter(|_| is_next) {
+                all.queue.retain(|waiting| waiting.0 != ticket.0);
                 all.taken.push(processor);
                 CHANGED.notify_all();
                 return Place { processor };
@@ -66,15 +84,14 @@ impl Place {
         }
     }
 
-    /// Starts a program on this processor.
-    pub fn spawn(&self, program: &mut Command) -> std::io::Result<Child> {
-        let before = rustix::thread::sched_getaffinity(None)?;
+    /// Calls `start` on this processor: the programs and threads that it starts inherit it.
+    pub fn run<T>(&self, start: impl FnOnce() -> T) -> T {
+        let before = rustix::thread::sched_getaffinity(None).unwrap();
         let mut here = CpuSet::new();
         here.set(self.processor);
-        // A program inherits the processors of the thread that starts it.
-        rustix::thread::sched_setaffinity(None, &here)?;
-        let started = program.spawn();
-        rustix::thread::sched_setaffinity(None, &before)?;
+        rustix::thread::sched_setaffinity(None, &here).unwrap();
+        let started = start();
+        rustix::thread::sched_setaffinity(None, &before).unwrap();
         started
     }
 }
@@ -109,7 +126,9 @@ impl Guests {
             *lent.guest = None;
         }
         if lent.guest.is_none() {
+            BOOTED.set(Some(self));
             *lent.guest = Some((self.boot)());
+            BOOTED.set(None);
             let kinds = &mut places().kinds;
             if !kinds.iter().any(|kind| std::ptr::eq(*kind, self)) {
                 kinds.push(self);

@@ -572,9 +572,12 @@ impl ServerBackend for Backend {
     }
 
     fn dma_unmap(&mut self, _: DmaUnmapFlags, address: u64, size: u64) -> io::Result<()> {
-        // One range may cover many mappings.
+        // One range may cover many mappings; of many, the others are not looked at.
         let last = address.saturating_add(size.saturating_sub(1));
-        locked(&self.0).mapped.retain(|start, _| !(address..=last).contains(start));
+        let mut card = locked(&self.0);
+        while let Some(start) = card.mapped.range(address..=last).map(|(start, _)| *start).next() {
+            card.mapped.remove(&start);
+        }
         Ok(())
     }
 
