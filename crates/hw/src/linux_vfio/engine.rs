@@ -62,7 +62,7 @@ struct Pace {
     /// Time of a transfer after which polls have pauses, in cycles.
     soon: u64,
     /// Time that the next transfer is expected to take, in cycles; 0 if unknown.
-    last: Cell<u64>,
+    expected: Cell<u64>,
 }
 
 impl Pace {
@@ -73,7 +73,7 @@ impl Pace {
 
     /// Pause before the first poll of a transfer, in cycles; none if it is expected to be short.
     fn first_pause(&self) -> Option<u64> {
-        let expected = self.last.get();
+        let expected = self.expected.get();
         self.is_long(expected).then_some(expected - expected / 8)
     }
 
@@ -81,12 +81,12 @@ impl Pace {
     /// may have ended long before, and the next pause is half as long: otherwise a short transfer after a long one would be
     /// paused for, and seem long, for ever.
     fn ended(&self, elapsed: u64, was_over: bool) {
-        self.last.set(if was_over { elapsed / 2 } else { elapsed });
+        self.expected.set(if was_over { elapsed / 2 } else { elapsed });
     }
 
     /// Clears the expected time: the next transfers have another length.
     fn clear(&self) {
-        self.last.set(0);
+        self.expected.set(0);
     }
 }
 
@@ -136,7 +136,7 @@ impl EngineDriver {
             .map_err(|error| VfioError::Unsupported { device: device.address(), because: error.to_string() })?;
         let longest = timer.cycles(Ticks::whole_ns(u64::from(limits.longest_ms) * 1_000_000));
         let (device, interrupt) = (Arc::clone(device), file.interrupt);
-        let pace = Pace { soon: timer.cycles(SOON), last: Cell::new(0) };
+        let pace = Pace { soon: timer.cycles(SOON), expected: Cell::new(0) };
         Ok(Some(EngineDriver {
             mechanism,
             limits,
@@ -462,7 +462,7 @@ mod tests {
 
     #[test]
     fn short_transfers_after_a_long_one_are_soon_polled_without_a_pause() {
-        let pace = Pace { soon: 1000, last: Cell::new(0) };
+        let pace = Pace { soon: 1000, expected: Cell::new(0) };
         assert_eq!(pace.first_pause(), None);
         pace.ended(8000, false);
         assert_eq!(pace.first_pause(), Some(7000), "the same time is expected again");
