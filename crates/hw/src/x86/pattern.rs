@@ -42,8 +42,12 @@ pub(crate) fn fill(bytes: &mut [u8], seed: u64) {
     };
     // A copy of a known length is one store, any other one a call.
     let (words, rest) = bytes.as_chunks_mut();
-    words.iter_mut().for_each(|word| *word = next());
-    rest.iter_mut().zip(next()).for_each(|(byte, filled)| *byte = filled);
+    for word in words {
+        *word = next();
+    }
+    for (byte, filled) in rest.iter_mut().zip(next()) {
+        *byte = filled;
+    }
 }
 
 /// Number of positions at which both slices are equal.
