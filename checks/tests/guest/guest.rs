@@ -132,6 +132,7 @@ impl Guest {
             // no_timer_check: the kernel's timer test sometimes fails on a busy machine. mitigations=off: an emulated
             // processor has no side channels, and calls through thunks take it long. cryptomgr.notests, init_on_alloc=0: the
             // kernel need neither test its ciphers nor clear the memory of a guest that lives for minutes.
+            // tsc=reliable: nor compare the clock of its processor with another one.
             "console=ttyS0 quiet panic=-1 no_timer_check mitigations=off cryptomgr.notests init_on_alloc=0 \
              tsc=reliable intel_iommu=on {}",
             hardware.kernel
