@@ -1,7 +1,8 @@
 /* A design for `lanemark fuzz-rtl` and `lanemark bench --on rtl:`: a shared library with these functions.
  *
- * A TLP is a sequence of bytes in the order of the link, in beats of lanemark_dut_beat_bytes() bytes; only
- * the last beat may be shorter. `rtl/shim.cpp` implements this interface for a Verilated module. */
+ * There are two kinds of library. Version 2 of the interface is for a compiled design: its ports by name, whose
+ * interface (a plain stream of TLPs, or that of a hard block) Lanemark recognises. `rtl/shim.cpp` implements it for
+ * a Verilated module. Version 1 is for a model in software: TLPs in beats. */
 #ifndef LANEMARK_DUT_H
 #define LANEMARK_DUT_H
 
@@ -11,13 +12,46 @@
 extern "C" {
 #endif
 
-#define LANEMARK_DUT_ABI 1
+/* What lanemark_dut_abi() returns. */
+#define LANEMARK_DUT_STREAM 1
+#define LANEMARK_DUT_PORTS 2
 
 #if defined(__GNUC__)
 #define LANEMARK_DUT_EXPORT __attribute__((visibility("default")))
 #else
 #define LANEMARK_DUT_EXPORT
 #endif
+
+/* ---- Both versions ---- */
+
+/* LANEMARK_DUT_STREAM or LANEMARK_DUT_PORTS. */
+LANEMARK_DUT_EXPORT uint32_t lanemark_dut_abi(void);
+/* A device in its initial state, or NULL. Devices of several threads are independent. A device may move
+ * between threads; its calls do not overlap. */
+LANEMARK_DUT_EXPORT void *lanemark_dut_new(void);
+LANEMARK_DUT_EXPORT void lanemark_dut_free(void *device);
+/* Message of the first failed assertion of this device, or NULL. */
+LANEMARK_DUT_EXPORT const char *lanemark_dut_failure(void *device);
+
+/* ---- Version 2: ports ---- */
+
+typedef struct {
+    const char *name;
+    void *value;       /* of 1, 2, 4 or 8 bytes, or a sequence of uint32_t with the lowest bits first */
+    uint32_t bits;     /* its width; the bits above it are 0 */
+    uint32_t is_input; /* 1: the design reads it */
+} lanemark_dut_port;
+
+/* Ports of the top, and their number. They stay where they are until the device is freed. */
+LANEMARK_DUT_EXPORT const lanemark_dut_port *lanemark_dut_ports(void *device, uint32_t *count);
+/* Computes the outputs from the inputs; an edge of the clock is seen if its port has changed since the last
+ * call. Returns 1 if an assertion has failed. */
+LANEMARK_DUT_EXPORT uint32_t lanemark_dut_evaluate(void *device);
+
+/* ---- Version 1: a stream of TLPs ----
+ *
+ * A TLP is a sequence of bytes in the order of the link, in beats of lanemark_dut_beat_bytes() bytes; only
+ * the last beat may be shorter. */
 
 typedef struct {
     uint8_t rx_data[64];         /* a beat to the device */
@@ -48,18 +82,10 @@ typedef struct {
     uint8_t rx_ready;            /* 1: the beat to the device is accepted */
 } lanemark_dut_out;
 
-/* LANEMARK_DUT_ABI of the library. */
-LANEMARK_DUT_EXPORT uint32_t lanemark_dut_abi(void);
 /* Bytes of a full beat: a multiple of 4, at most 64. */
 LANEMARK_DUT_EXPORT uint32_t lanemark_dut_beat_bytes(void);
-/* A device in its initial state, or NULL. Devices of several threads are independent. A device may move
- * between threads; its calls do not overlap. */
-LANEMARK_DUT_EXPORT void *lanemark_dut_new(void);
-LANEMARK_DUT_EXPORT void lanemark_dut_free(void *device);
 /* Applies the inputs, writes the outputs as they are before the clock edge, then makes the edge. */
 LANEMARK_DUT_EXPORT void lanemark_dut_clock(void *device, const lanemark_dut_in *in, lanemark_dut_out *out);
-/* Message of the first failed assertion of this device, or NULL. */
-LANEMARK_DUT_EXPORT const char *lanemark_dut_failure(void *device);
 
 #ifdef __cplusplus
 }

@@ -98,37 +98,20 @@ module card_ultrascale #(
 
     logic [31:0] tx_data;
     logic        tx_valid, tx_last, tx_ready;
+    logic [7:0]  credit_posted_headers, credit_non_posted_headers;
+    logic [11:0] credit_posted_data;
+    endless_credits u_credits (
+        .clk(user_clk), .rst(user_reset), .tx_data, .tx_valid, .tx_last, .tx_ready, .posted_headers(credit_posted_headers),
+        .posted_data(credit_posted_data), .non_posted_headers(credit_non_posted_headers)
+    );
     card u_card (
         .clk(user_clk), .rst(user_reset), .flr, .rx_data, .rx_valid, .rx_last, .rx_bar(is_rc ? rc_bar : cq_bar), .rx_ready,
         .tx_data, .tx_valid, .tx_last, .tx_ready,
-        // The block counts the credits of the link: here they never end.
-        .credit_posted_headers(posted + 8'd64), .credit_posted_data(posted_data + 12'd1024),
-        .credit_non_posted_headers(reads + 8'd64),
+        .credit_posted_headers, .credit_posted_data, .credit_non_posted_headers,
         .requester_id(ID), .mps(13'd128 << cfg_max_payload), .mrrs(13'd128 << cfg_max_read_req), .tags(11'd256),
         .bus_master(cfg_function_status[2]), .timeout_clocks(TIMEOUT_CLOCKS),
         .msi_enable(cfg_interrupt_msi_enable[0]), .msi_address(MSI_ADDRESS), .msi_data(32'd0)
     );
-    // Requests that have left the card.
-    logic [7:0]  posted, reads;
-    logic [11:0] posted_data;
-    logic        begins;
-    wire is_request = tx_data[28:24] == 5'b00000;
-    wire [10:0] tx_length = tx_data[9:0] == 0 ? 11'd1024 : {1'b0, tx_data[9:0]};
-    always_ff @(posedge user_clk) begin
-        if (user_reset) begin
-            {posted, reads, posted_data} <= '0;
-            begins <= 1'b1;
-        end else if (tx_valid && tx_ready) begin
-            begins <= tx_last;
-            if (begins && is_request && tx_data[30]) begin
-                posted      <= posted + 8'd1;
-                posted_data <= posted_data + 12'((tx_length + 11'd3) >> 2);
-            end else if (begins && is_request) begin
-                reads <= reads + 8'd1;
-            end
-        end
-    end
-
     logic [WIDTH-1:0]    tdata;
     logic [WIDTH/32-1:0] tkeep;
     logic                tlast, msi;

@@ -25,7 +25,7 @@ const ABSENT: &[Absent] = &[
     },
     Absent { item: "Packages", paths: &["debian", "packaging"], words: &["pypi"] },
     Absent { item: "Pages", paths: &["crates/live/src/simulation.rs"], words: &[] },
-    Absent { item: "RTL", paths: &["rtl/adapters"], words: &["litepcie", "avalon"] },
+    Absent { item: "RTL", paths: &["rtl/ptile", "rtl/avalon"], words: &["ptile", "avalon"] },
 ];
 
 /// What of `absent` the tree has: a path, or a word with its file.

@@ -10,7 +10,7 @@ pub const LAYERS: &[(u32, &[&str])] = &[
     (5, &["runner", "rules", "live", "import"]),
     (4, &["model", "sim", "hw", "bench"]),
     (3, &["config_space", "device_kernels", "coherent", "adversary"]),
-    (2, &["platform", "machine", "dma", "record", "inventory", "devices", "copy_plan"]),
+    (2, &["platform", "machine", "dma", "record", "inventory", "devices", "copy_plan", "hard_blocks"]),
     (1, &["wire", "compute", "method", "engine", "dut"]),
     (0, &["units"]),
 ];

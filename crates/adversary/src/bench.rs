@@ -90,6 +90,8 @@ pub(crate) struct Bench {
     pub twisted: Option<Situation>,
     /// Clock of the last change of Bus Master Enable.
     bus_master_changed: u64,
+    /// Clocks since then in which a queued TLP may have waited for credits.
+    waits_for_credits: u64,
     /// DMA reads and writes of the current transfer.
     pub requests: u32,
     pub coverage: Coverage,
@@ -123,6 +125,7 @@ impl Bench {
             stray: None,
             twisted: None,
             bus_master_changed: 0,
+            waits_for_credits: 0,
             requests: 0,
             coverage: Coverage::default(),
             tlps: 0,
@@ -138,6 +141,7 @@ impl Bench {
     pub fn set_bus_master(&mut self, is_set: bool) {
         self.inputs.bus_master = u8::from(is_set);
         self.bus_master_changed = self.clock;
+        self.waits_for_credits = 0;
     }
 
     /// Makes a number of clocks.
@@ -168,6 +172,7 @@ impl Bench {
     /// Sets the inputs of the device for the next clock.
     pub fn drive(&mut self) {
         self.ledger.clock(self.clock, self.pace.scheme, &mut self.random, &mut self.inputs);
+        self.waits_for_credits += u64::from(self.ledger.is_exhausted());
         if self.sender.is_empty() {
             for outgoing in self.completer.next(self.clock, &mut self.random, &mut self.coverage) {
                 self.sender.push(outgoing);
@@ -283,7 +288,7 @@ impl Bench {
         let MemoryRequest { kind, address, length, first_be, last_be, tag, .. } = *request;
         let bytes = u64::from(length) * 4;
         let name = kind.tlp_kind().name();
-        if self.inputs.bus_master == 0 && started > self.bus_master_changed + GRACE {
+        if self.inputs.bus_master == 0 && started > self.bus_master_changed + GRACE + self.waits_for_credits {
             return self.finding(Rule::BusMaster, format!("{name} at {address:#x}"));
         }
         if kind == MemoryKind::MWr && self.inputs.msi_enable != 0 && address == self.inputs.msi_address {
@@ -331,7 +336,9 @@ impl Bench {
         if tag >= self.inputs.tags {
             return self.finding(Rule::TagRange, format!("tag {tag}, and {} tags are enabled", self.inputs.tags));
         }
-        let has_crossed = self.stray.is_some_and(|(stray, at)| stray == tag && self.clock - at < CROSSING);
+        let has_crossed = self.stray.is_some_and(|(stray, at)| {
+            stray == tag && self.clock - at < CROSSING + self.completer.limits.timer_slack_clocks
+        });
         self.is_excused |= has_crossed || self.sender.has_hazard(tag);
         if self.completer.is_open(tag, self.clock) && !self.is_excused {
             return self.finding(Rule::TagInUse, format!("{name} at {address:#x} with tag {tag}"));
@@ -542,7 +549,8 @@ impl Bench {
     /// Whether a transfer makes no progress any more, with everything sent that the device waits for.
     pub fn is_stuck(&self) -> bool {
         let idle = self.clock.saturating_sub(self.last_progress);
-        self.is_idle() && idle > 3 * self.completer.limits.timeout_clocks + 4000
+        let Limits { timeout_clocks, timer_slack_clocks, .. } = self.completer.limits;
+        self.is_idle() && idle > 3 * timeout_clocks + timer_slack_clocks + 4000
     }
 
     /// Drops the reads of the host: the function was reset.

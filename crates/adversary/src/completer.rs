@@ -45,6 +45,8 @@ pub(crate) struct Limits {
     pub mps: u16,
     pub tags: u16,
     pub timeout_clocks: u64,
+    /// Clocks that the timer of the device may be longer.
+    pub timer_slack_clocks: u64,
     pub rcb: Rcb,
     pub beat_bytes: usize,
 }
@@ -148,7 +150,8 @@ impl Completer {
                     Situation::NoCompletion => answer.pieces.clear(),
                     Situation::LateCompletion => {
                         let late = random.u64(self.limits.timeout_clocks / 16..self.limits.timeout_clocks / 2);
-                        answer.due = clock + self.limits.timeout_clocks + 64 + late;
+                        let timeout = self.limits.timeout_clocks + self.limits.timer_slack_clocks;
+                        answer.due = clock + timeout + 64 + late;
                         answer.deadline = None;
                     }
                     _ => {}

@@ -13,6 +13,9 @@ pub(crate) enum Scheme {
     Withheld,
 }
 
+/// Data credits of the longest TLP, of 512 B.
+const MOST_DATA: u64 = 32;
+
 /// Names of the three, for messages.
 const NAMES: [&str; 3] = ["posted header", "posted data", "non-posted header"];
 
@@ -33,7 +36,7 @@ pub(crate) struct Ledger {
 impl Ledger {
     /// Windows of a root complex with few or many buffers; data for one TLP of 512 B at least.
     pub fn new(is_scarce: bool) -> Ledger {
-        let window = if is_scarce { [1, 32, 1] } else { [32, 256, 32] };
+        let window = if is_scarce { [1, MOST_DATA, 1] } else { [32, 256, 32] };
         Ledger { window, used: [0; 3], returned: [0; 3], next_return: 0, at_start: window }
     }
 
@@ -93,6 +96,12 @@ impl Ledger {
             }
         }
         exceeded
+    }
+
+    /// Whether a TLP of some class may have to wait for credits.
+    pub fn is_exhausted(&self) -> bool {
+        let left: Three = std::array::from_fn(|place| self.limits()[place].saturating_sub(self.used[place]));
+        left[0] == 0 || left[1] < MOST_DATA || left[2] == 0
     }
 
     /// Whether every used credit is returned.

@@ -25,6 +25,8 @@ pub struct PartnerSettings {
     pub is_illegal: bool,
     /// Completion timeout that the device is given, in clocks.
     pub timeout_clocks: u32,
+    /// Clocks that a timer of the device may be longer, because it starts before its request is on the link.
+    pub timer_slack_clocks: u32,
     /// Bytes of a full beat of the streams.
     pub beat_bytes: usize,
     /// First address of the host memory.
@@ -40,6 +42,7 @@ impl Default for PartnerSettings {
             is_adversary: false,
             is_illegal: false,
             timeout_clocks: 2048,
+            timer_slack_clocks: 0,
             beat_bytes: 4,
             memory_start: 0x1000_0000,
             memory_bytes: 32 * 1024,
@@ -79,7 +82,9 @@ impl Partner {
     /// # Errors
     /// A message if a setting is out of range.
     pub fn new(settings: PartnerSettings) -> Result<Partner, String> {
-        let PartnerSettings { seed, timeout_clocks, beat_bytes, memory_start, memory_bytes, .. } = settings;
+        let PartnerSettings {
+            seed, timeout_clocks, timer_slack_clocks, beat_bytes, memory_start, memory_bytes, ..
+        } = settings;
         if !TIMEOUT_CLOCKS.contains(&u64::from(timeout_clocks)) {
             return Err(format!("timeout_clocks: {timeout_clocks}; use 256 to 1048576"));
         }
@@ -92,7 +97,8 @@ impl Partner {
         let is_scarce = settings.is_adversary && random.u8(0..3) == 0;
         let rcb = if settings.is_adversary && random.bool() { Rcb::B128 } else { Rcb::B64 };
         let timeout_clocks = u64::from(timeout_clocks);
-        let limits = Limits { mps: 128, tags: 32, timeout_clocks, rcb, beat_bytes };
+        let timer_slack_clocks = u64::from(timer_slack_clocks);
+        let limits = Limits { mps: 128, tags: 32, timeout_clocks, timer_slack_clocks, rcb, beat_bytes };
         let mut bench = Bench::new(limits, memory_start, memory_bytes as usize, is_scarce);
         bench.random = random;
         bench.configure();
@@ -104,6 +110,12 @@ impl Partner {
     /// Inputs of the device in the next clock.
     pub fn drive(&mut self) -> &Inputs {
         self.bench.drive();
+        &self.bench.inputs
+    }
+
+    /// Inputs of the device in this clock.
+    #[must_use]
+    pub fn inputs(&self) -> &Inputs {
         &self.bench.inputs
     }
 

@@ -40,6 +40,7 @@ pub fn run(dut: &mut dyn Dut, target: &Target, case: &Case, keep: bool) -> Outco
         mps: 128,
         tags: case.tags,
         timeout_clocks: u64::from(target.timeout_clocks),
+        timer_slack_clocks: u64::from(dut.timer_slack_clocks()),
         rcb: case.rcb,
         beat_bytes: dut.beat_bytes(),
     };
@@ -321,12 +322,13 @@ impl Trial<'_> {
 
     /// Reads the register that shows the end, until it does.
     fn wait(&mut self, step: &Step) -> Checked<Ended> {
-        let timeout = u64::from(self.target.timeout_clocks);
+        let timeout = u64::from(self.target.timeout_clocks + self.dut.timer_slack_clocks());
         let begin = self.bench.clock;
         let requests = step.bytes / 64 + 4;
         let most = 4 * (requests * timeout + step.bytes * 64 + 50_000);
         let mut clears = step.legal.contains(&Situation::BusMasterCleared);
-        let reset = step.illegal.filter(|(situation, _)| *situation == Situation::FunctionLevelReset);
+        let has_reset = self.dut.has_function_level_reset();
+        let reset = step.illegal.filter(|(situation, _)| *situation == Situation::FunctionLevelReset && has_reset);
         loop {
             let between = if self.is_poll_fast { 0 } else { self.bench.random.u64(20..300) };
             for _ in 0..between {
@@ -367,9 +369,11 @@ impl Trial<'_> {
         let address = self.target.host_start() + step.host;
         let clocks = self.bench.clock - begin;
         let twisted = self.bench.twisted;
-        let reset = if self.reset_function(step).is_ok() { "ends it" } else { "does not end it either" };
-        let what =
-            format!("{} does not end within {clocks} clocks; a function-level reset {reset}", described(step, address));
+        let mut what = format!("{} does not end within {clocks} clocks", described(step, address));
+        if self.dut.has_function_level_reset() {
+            let reset = if self.reset_function(step).is_ok() { "ends it" } else { "does not end it either" };
+            what = format!("{what}; a function-level reset {reset}");
+        }
         let Some(twisted) = twisted else { return self.bench.finding(Rule::Progress, what) };
         let row = twisted.row();
         let what = format!("after {} ({}), {what}", row.name, row.section);

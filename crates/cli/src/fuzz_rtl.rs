@@ -5,9 +5,10 @@ use crate::failure::{Failure, say};
 use crate::input;
 use crate::interrupt;
 use lanemark_adversary::{
-    CaseFile, Direction, Failure as Broken, Request, Rule, SITUATIONS, SituationRow, Step, Summary, Target, campaign,
-    run,
+    CaseFile, Direction, Failure as Broken, Request, Rule, SITUATIONS, Situation, SituationRow, Step, Summary, Target,
+    campaign, run,
 };
+use lanemark_dut::Dut;
 use lanemark_hw::dut_library::{DutLibrary, Hang, Watchdog};
 use lanemark_hw::end_at_once;
 use lanemark_record::file;
@@ -102,8 +103,9 @@ fn seeds(args: &FuzzRtlArgs, library: &DutLibrary, target: &Target) -> Result<()
     );
     let request = Request { seeds: args.seeds.clone(), is_illegal: args.illegal, threads };
     let open = |seed: u64| library.open(&format!("seed {seed}")).map_err(|error| error.to_string());
+    let design = About::of(args, library)?;
     let summary = campaign(&request, target, open, || cancel.is_cancelled()).map_err(Failure::Check)?;
-    print(args, &summary)?;
+    print(args, &summary, &design)?;
     for broken in &summary.failures {
         keep(args, target, broken)?;
     }
@@ -117,15 +119,38 @@ fn seeds(args: &FuzzRtlArgs, library: &DutLibrary, target: &Target) -> Result<()
     }
 }
 
-fn print(args: &FuzzRtlArgs, summary: &Summary) -> Result<(), Failure> {
+/// What was recognised of a design.
+struct About {
+    interface: String,
+    has_function_level_reset: bool,
+}
+
+impl About {
+    /// Opens a device, and says which inputs it does not drive.
+    fn of(args: &FuzzRtlArgs, library: &DutLibrary) -> Result<About, Failure> {
+        let dut = library.open("").map_err(|error| usage(&error))?;
+        let undriven = dut.undriven();
+        if !undriven.is_empty() {
+            let (path, names) = (args.library.display(), undriven.join(", "));
+            say(&format!("lanemark: {path}: inputs that are no part of the interface, and stay 0: {names}"));
+        }
+        Ok(About { interface: dut.interface(), has_function_level_reset: dut.has_function_level_reset() })
+    }
+}
+
+fn print(args: &FuzzRtlArgs, summary: &Summary, design: &About) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     for broken in &summary.failures {
         write!(out, "{}", described(args, broken))?;
     }
+    let is_possible =
+        |row: &&SituationRow| row.situation != Situation::FunctionLevelReset || design.has_function_level_reset;
     let (tried, never): (Vec<&SituationRow>, Vec<&SituationRow>) = SITUATIONS
         .iter()
         .filter(|row| row.is_legal || args.illegal)
+        .filter(is_possible)
         .partition(|row| summary.coverage.of(row.situation) > 0);
+    writeln!(out, "interface: {}", design.interface)?;
     writeln!(out, "{:24} {:>9}  section", "situation", "times")?;
     for row in tried {
         let times = summary.coverage.of(row.situation);
@@ -135,6 +160,10 @@ fn print(args: &FuzzRtlArgs, summary: &Summary) -> Result<(), Failure> {
     if !never.is_empty() {
         let names: Vec<&str> = never.iter().map(|row| row.name).collect();
         writeln!(out, "never tried: {}", names.join(", "))?;
+    }
+    if args.illegal && !design.has_function_level_reset {
+        let name = Situation::FunctionLevelReset.row().name;
+        writeln!(out, "not possible: {name}, which this interface does not have")?;
     }
     if !args.illegal {
         writeln!(out, "faults were not injected; add --illegal")?;

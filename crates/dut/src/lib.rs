@@ -120,4 +120,15 @@ pub trait Dut {
     fn failed_assertion(&mut self) -> Option<String> {
         None
     }
+
+    /// Whether its function can be reset alone ([`Inputs::flr`]).
+    fn has_function_level_reset(&self) -> bool {
+        true
+    }
+
+    /// Clocks that a timer of the design may be longer than [`Inputs::timeout_clocks`]: it starts when the design gives a
+    /// request to a hard block, which sends it later.
+    fn timer_slack_clocks(&self) -> u32 {
+        0
+    }
 }

@@ -5,11 +5,14 @@
 
 #![allow(unsafe_code)]
 
+mod design;
 mod watchdog;
 
 pub use watchdog::{Hang, Watchdog};
 
+use design::{Evaluate, LoadedDesign, Ports};
 use lanemark_dut::{Dut, Inputs, MOST_BEAT_BYTES, Outputs};
+use lanemark_hard_blocks::{AttachError, BehindBlock};
 use libloading::Library;
 use std::ffi::{CStr, c_char, c_void};
 use std::path::Path;
@@ -17,8 +20,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use watchdog::{Calls, Function};
 
-/// Version of the interface, `LANEMARK_DUT_ABI`.
-const ABI: u32 = 1;
+/// Versions of the interface.
+const STREAM: u32 = 1;
+const PORTS: u32 = 2;
 
 type Abi = unsafe extern "C" fn() -> u32;
 type New = unsafe extern "C" fn() -> *mut c_void;
@@ -45,6 +49,22 @@ pub enum DutError {
         /// What is missing or different.
         what: String,
     },
+    /// It has a list of ports that cannot be.
+    #[error("{path}: lanemark_dut_ports: {what}")]
+    BadPorts {
+        /// Its path.
+        path: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// Its ports are those of no interface.
+    #[error("{path}: {why}; docs/guide/rtl.md lists the interfaces")]
+    NotAttached {
+        /// Its path.
+        path: String,
+        /// The reason.
+        why: AttachError,
+    },
     /// It made no device.
     #[error("{path}: lanemark_dut_new returned no device")]
     NoDevice {
@@ -59,22 +79,28 @@ pub struct DutLibrary {
     path: Arc<str>,
     new: New,
     free: Free,
-    clock: Clock,
     failure: Failure,
-    beat_bytes: usize,
+    kind: Kind,
     watchdog: Watchdog,
     /// Keeps the functions in memory.
-    _library: Arc<Loaded>,
+    _library: Arc<InMemory>,
+}
+
+/// The functions that only one version of the interface has.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Stream { clock: Clock, beat_bytes: usize },
+    Ports { ports: Ports, evaluate: Evaluate },
 }
 
 /// A library in memory; its finaliser is a call, too.
 #[derive(Debug)]
-struct Loaded {
+struct InMemory {
     library: Option<Library>,
     calls: Arc<Calls>,
 }
 
-impl Drop for Loaded {
+impl Drop for InMemory {
     fn drop(&mut self) {
         let library = self.library.take();
         self.calls.call(Function::Unload, || drop(library));
@@ -107,27 +133,42 @@ impl DutLibrary {
         let abi = function!(Abi, b"lanemark_dut_abi");
         // SAFETY: takes nothing and returns a number.
         let version = calls.call(Function::Abi, || unsafe { abi() });
-        if version != ABI {
-            return Err(other(format!("it has version {version} of the interface, and this program version {ABI}")));
-        }
-        let beat_bytes = function!(Abi, b"lanemark_dut_beat_bytes");
-        // SAFETY: takes nothing and returns a number.
-        let beat_bytes = calls.call(Function::BeatBytes, || unsafe { beat_bytes() }) as usize;
-        if beat_bytes == 0 || !beat_bytes.is_multiple_of(4) || beat_bytes > MOST_BEAT_BYTES {
-            return Err(other(format!(
-                "beats of {beat_bytes} B; a multiple of 4, at most {MOST_BEAT_BYTES}, is needed"
-            )));
-        }
-        Ok(DutLibrary {
+        let kind = match version {
+            STREAM => {
+                let beat_bytes = function!(Abi, b"lanemark_dut_beat_bytes");
+                // SAFETY: takes nothing and returns a number.
+                let beat_bytes = calls.call(Function::BeatBytes, || unsafe { beat_bytes() }) as usize;
+                if beat_bytes == 0 || !beat_bytes.is_multiple_of(4) || beat_bytes > MOST_BEAT_BYTES {
+                    return Err(other(format!(
+                        "beats of {beat_bytes} B; a multiple of 4, at most {MOST_BEAT_BYTES}, is needed"
+                    )));
+                }
+                Kind::Stream { clock: function!(Clock, b"lanemark_dut_clock"), beat_bytes }
+            }
+            PORTS => Kind::Ports {
+                ports: function!(Ports, b"lanemark_dut_ports"),
+                evaluate: function!(Evaluate, b"lanemark_dut_evaluate"),
+            },
+            _ => {
+                return Err(other(format!(
+                    "it has version {version} of the interface, and this program versions {STREAM} and {PORTS}"
+                )));
+            }
+        };
+        let loaded = DutLibrary {
             new: function!(New, b"lanemark_dut_new"),
             free: function!(Free, b"lanemark_dut_free"),
-            clock: function!(Clock, b"lanemark_dut_clock"),
             failure: function!(Failure, b"lanemark_dut_failure"),
-            beat_bytes,
+            kind,
             path: shared,
             watchdog: watchdog.clone(),
-            _library: Arc::new(Loaded { library: Some(library), calls }),
-        })
+            _library: Arc::new(InMemory { library: Some(library), calls }),
+        };
+        // Ports that fit no interface are seen before the first run.
+        if let Kind::Ports { .. } = kind {
+            loaded.open("")?;
+        }
+        Ok(loaded)
     }
 
     /// A device in its initial state; `run` names the run in messages, such as `seed 7`.
@@ -139,43 +180,114 @@ impl DutLibrary {
         // SAFETY: the function of the interface; it may be called by any thread.
         let device = NonNull::new(calls.call(Function::New, || unsafe { (self.new)() }));
         let device = device.ok_or_else(|| DutError::NoDevice { path: self.path.to_string() })?;
-        Ok(LoadedDut { device, calls, library: self.clone() })
+        let device = Device { pointer: device, calls, library: self.clone() };
+        match self.kind {
+            Kind::Stream { clock, beat_bytes } => Ok(LoadedDut(Loaded::Stream { device, clock, beat_bytes })),
+            Kind::Ports { ports, evaluate } => {
+                let path = || self.path.to_string();
+                let design = LoadedDesign::new(device, ports, evaluate)
+                    .map_err(|what| DutError::BadPorts { path: path(), what })?;
+                let design = BehindBlock::new(design).map_err(|why| DutError::NotAttached { path: path(), why })?;
+                Ok(LoadedDut(Loaded::Ports(Box::new(design))))
+            }
+        }
     }
 }
 
-/// A device of a library.
+/// A device of a library, which is freed with it.
 #[derive(Debug)]
-pub struct LoadedDut {
-    device: NonNull<c_void>,
+struct Device {
+    pointer: NonNull<c_void>,
     calls: Arc<Calls>,
     library: DutLibrary,
 }
 
-// SAFETY: by `rtl/lanemark_dut.h`, a device may move between threads; `&mut self` keeps its calls apart.
-unsafe impl Send for LoadedDut {}
+// SAFETY: by `rtl/lanemark_dut.h`, a device may move between threads; only one owner has it, so its calls do not overlap.
+unsafe impl Send for Device {}
 
-impl Dut for LoadedDut {
-    fn beat_bytes(&self) -> usize {
-        self.library.beat_bytes
-    }
-
-    fn clock(&mut self, inputs: &Inputs, outputs: &mut Outputs) {
-        // SAFETY: the device is open, and both structures have the layout of `rtl/lanemark_dut.h`.
-        self.calls.call(Function::Clock, || unsafe { (self.library.clock)(self.device.as_ptr(), inputs, outputs) });
-    }
-
+impl Device {
     fn failed_assertion(&mut self) -> Option<String> {
         // SAFETY: the device is open.
-        let text = self.calls.call(Function::Failure, || unsafe { (self.library.failure)(self.device.as_ptr()) });
+        let text = self.calls.call(Function::Failure, || unsafe { (self.library.failure)(self.pointer.as_ptr()) });
         // SAFETY: the text is valid until the next call of the device.
         (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
     }
 }
 
-impl Drop for LoadedDut {
+impl Drop for Device {
     fn drop(&mut self) {
         // SAFETY: the device is open, and is not used afterwards.
-        self.calls.call(Function::Free, || unsafe { (self.library.free)(self.device.as_ptr()) });
+        self.calls.call(Function::Free, || unsafe { (self.library.free)(self.pointer.as_ptr()) });
+    }
+}
+
+impl LoadedDut {
+    /// Its interface and the width of its streams, such as `plain stream of TLPs, 32 bits`.
+    #[must_use]
+    pub fn interface(&self) -> String {
+        match &self.0 {
+            Loaded::Stream { beat_bytes, .. } => format!("model with a stream of TLPs, {} bits", beat_bytes * 8),
+            Loaded::Ports(design) => design.attached().described(),
+        }
+    }
+
+    /// Inputs of the design that are no part of its interface: they stay 0.
+    #[must_use]
+    pub fn undriven(&self) -> Vec<&str> {
+        match &self.0 {
+            Loaded::Stream { .. } => Vec::new(),
+            Loaded::Ports(design) => design.attached().undriven(),
+        }
+    }
+}
+
+/// A device of a library.
+#[derive(Debug)]
+pub struct LoadedDut(Loaded);
+
+#[derive(Debug)]
+enum Loaded {
+    Stream { device: Device, clock: Clock, beat_bytes: usize },
+    Ports(Box<BehindBlock<LoadedDesign>>),
+}
+
+impl Dut for LoadedDut {
+    fn beat_bytes(&self) -> usize {
+        match &self.0 {
+            Loaded::Stream { beat_bytes, .. } => *beat_bytes,
+            Loaded::Ports(design) => design.beat_bytes(),
+        }
+    }
+
+    fn clock(&mut self, inputs: &Inputs, outputs: &mut Outputs) {
+        match &mut self.0 {
+            Loaded::Stream { device, clock, .. } => {
+                // SAFETY: the device is open, and both structures have the layout of `rtl/lanemark_dut.h`.
+                device.calls.call(Function::Clock, || unsafe { clock(device.pointer.as_ptr(), inputs, outputs) });
+            }
+            Loaded::Ports(design) => design.clock(inputs, outputs),
+        }
+    }
+
+    fn failed_assertion(&mut self) -> Option<String> {
+        match &mut self.0 {
+            Loaded::Stream { device, .. } => device.failed_assertion(),
+            Loaded::Ports(design) => design.failed_assertion(),
+        }
+    }
+
+    fn has_function_level_reset(&self) -> bool {
+        match &self.0 {
+            Loaded::Stream { .. } => true,
+            Loaded::Ports(design) => design.has_function_level_reset(),
+        }
+    }
+
+    fn timer_slack_clocks(&self) -> u32 {
+        match &self.0 {
+            Loaded::Stream { .. } => 0,
+            Loaded::Ports(design) => design.timer_slack_clocks(),
+        }
     }
 }
 

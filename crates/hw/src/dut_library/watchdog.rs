@@ -16,17 +16,24 @@ pub(super) enum Function {
     BeatBytes,
     New,
     Clock,
+    Ports,
+    Evaluate,
+    /// The second half of a clock.
+    Rise,
     Failure,
     Free,
     Unload,
 }
 
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 11] = [
     "its initialiser",
     "lanemark_dut_abi",
     "lanemark_dut_beat_bytes",
     "lanemark_dut_new",
     "lanemark_dut_clock",
+    "lanemark_dut_ports",
+    "lanemark_dut_evaluate",
+    "lanemark_dut_evaluate",
     "lanemark_dut_failure",
     "lanemark_dut_free",
     "its finaliser",
@@ -74,7 +81,7 @@ impl Calls {
         self.edges.store(edges + 1, Ordering::Release);
         let result = body();
         self.edges.store(edges + 2, Ordering::Release);
-        if matches!(function, Function::Clock) {
+        if matches!(function, Function::Clock | Function::Rise) {
             self.clocks.store(self.clocks.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         }
         result
