@@ -1,6 +1,6 @@
 """A root complex with host memory for test benches of cocotb 2, legal or an adversary; every TLP of the device is checked.
 
-The device has the ports of `rtl/card/card.sv`: one stream of TLPs in each direction, a DW a clock. See `docs/guide/rtl.md`.
+The device has the ports of `rtl/card/card.sv`, a plain stream of TLPs, or those of a hard block. See `docs/guide/rtl.md`.
 Needs `pip install lanemark[cocotb]`.
 """
 
@@ -17,13 +17,6 @@ from lanemark import _lanemark
 
 __all__ = ["Broken", "RootComplex", "Transfer"]
 
-#: Inputs of the device, in the order of the native module.
-INPUTS = (
-    "rx_data rx_valid rx_last rx_bar tx_ready rst bus_master msi_enable credit_posted_headers "
-    "credit_non_posted_headers credit_posted_data requester_id mps mrrs tags timeout_clocks msi_address msi_data"
-).split()
-
-
 class Broken(AssertionError):
     """A rule that the device breaks; the test fails."""
 
@@ -39,16 +32,28 @@ class Transfer:
     illegal: str | None = None
 
 
+def _bits(port: Any) -> int:
+    """Width of a port in bits; one of a single bit has no length."""
+    try:
+        return len(port)
+    except TypeError:
+        return 1
+
+
+def _unsigned(value: Any) -> int:
+    return value.to_unsigned() if hasattr(value, "to_unsigned") else int(value)
+
+
 def _raise(broken: tuple[str, str] | None) -> None:
     if broken is not None:
         raise Broken(*broken)
 
 
 class RootComplex:
-    """Root complex and host memory at the streams of a device.
+    """Root complex and host memory, and a model of the hard block whose ports the device has.
 
     `mode="adversary"` gives each `transfer` legal situations that are chosen by `seed`; `illegal=True` also gives each transfer
-    that reads host memory an illegal one. The same seed and the same calls give the same run. The test bench drives `dut.clk`
+    that reads host memory an illegal one. The same seed and the same calls give the same run. The test bench drives `clock`
     and, if there is one, `dut.flr`.
     """
 
@@ -65,12 +70,22 @@ class RootComplex:
     ) -> None:
         if mode not in ("legal", "adversary"):
             raise ValueError(f"mode: '{mode}'; use 'legal' or 'adversary'")
-        if len(dut.rx_data) != 32 or len(dut.tx_data) != 32:
-            raise ValueError(f"rx_data has {len(dut.rx_data)} bits and tx_data {len(dut.tx_data)}; streams have 32")
+        interface, clock, inputs, outputs = _lanemark.interface_of(lambda name: hasattr(dut, name))
+        #: Name of the interface: "stream", "ultrascale", "series7" or "litepcie".
+        self.interface = interface
+        #: The clock of the device.
+        self.clock = getattr(dut, clock)
         #: Address of the host memory.
         self.memory_at = memory_at
         self._dut = dut
-        self._native = _lanemark.Partner(seed, mode == "adversary", illegal, timeout_clocks, memory_at, memory_bytes)
+        self._inputs = [getattr(dut, name) for name in inputs if hasattr(dut, name)]
+        there = [(name, valid) for name, valid in outputs if hasattr(dut, name)]
+        self._outputs = [(name, getattr(dut, name), valid) for name, valid in there]
+        names = [clock, *(name for name in inputs if hasattr(dut, name)), *(name for name, _ in there)]
+        ports = [(name, _bits(getattr(dut, name))) for name in names]
+        self._native = _lanemark.Partner(
+            seed, mode == "adversary", illegal, timeout_clocks, memory_at, memory_bytes, ports
+        )
         self._task: Any = None
 
     async def start(self, clocks: int = 8) -> None:
@@ -82,32 +97,47 @@ class RootComplex:
         self._native.set_reset(False)
 
     async def _run(self) -> None:
-        dut, native = self._dut, self._native
-        if hasattr(dut, "flr"):
-            dut.flr.value = 0
-        ports = [getattr(dut, name, None) for name in INPUTS]
-        before: list[int | None] = [None] * len(ports)
+        native, inputs = self._native, self._inputs
+        if hasattr(self._dut, "flr"):
+            self._dut.flr.value = 0
+        nothing = [0] * len(self._outputs)
         while True:
             # Inputs change in the middle of a clock, and outputs are read before its edge: no simulator has a race there.
-            await FallingEdge(dut.clk)
-            inputs = native.drive()
-            for place, (port, value) in enumerate(zip(ports, inputs)):
-                if value != before[place] and port is not None:
-                    port.value = value
-            before[:] = inputs
+            await FallingEdge(self.clock)
+            for place, value in native.drive():
+                inputs[place].value = value
             await ReadOnly()
-            if inputs[5]:
-                _raise(native.sample(0, False, False, False))
-                continue
-            is_valid = bool(dut.tx_valid.value)
-            data = dut.tx_data.value.to_unsigned() if is_valid else 0
-            is_last = is_valid and bool(dut.tx_last.value)
-            _raise(native.sample(data, is_valid, is_last, bool(dut.rx_ready.value)))
+            _raise(native.sample(nothing if native.is_in_reset else self._read()))
+
+    def _read(self) -> list[int]:
+        """Values of all outputs; 0 where an output has none."""
+        values = {name: self._control(name, port) for name, port, valid in self._outputs if not valid}
+        return [
+            (self._data(port) if values[valid] & 1 else 0) if valid else values[name]
+            for name, port, valid in self._outputs
+        ]
+
+    @staticmethod
+    def _control(name: str, port: Any) -> int:
+        value = port.value
+        try:
+            return _unsigned(value)
+        except ValueError:
+            raise Broken("assertion", f"assertion: {name} is {value}, neither 0 nor 1") from None
+
+    @staticmethod
+    def _data(port: Any) -> int:
+        """A value; bits that are neither 0 nor 1 are read as 0."""
+        value = port.value
+        try:
+            return _unsigned(value)
+        except ValueError:
+            return int("".join(bit if bit == "1" else "0" for bit in str(value)), 2)
 
     async def clocks(self, clocks: int) -> None:
         """Waits for a number of clocks."""
         for _ in range(clocks):
-            await FallingEdge(self._dut.clk)
+            await FallingEdge(self.clock)
 
     async def write(self, bar: int, address: int, data: bytes) -> None:
         """Writes 4 or 8 bytes to a BAR; a posted write, which returns when it is queued."""
@@ -121,7 +151,7 @@ class RootComplex:
             _raise(broken)
             if data is not None:
                 return data
-            await FallingEdge(self._dut.clk)
+            await FallingEdge(self.clock)
 
     async def wait(self, bar: int, address: int, mask: int, value: int, length: int = 4, every_clocks: int = 50) -> int:
         """Reads a register until its bits of `mask` are `value`, and returns all of it; raises `Broken` if the transfer makes

@@ -44,7 +44,7 @@ mod _lanemark {
     #[pymodule_export]
     use crate::listing::{is_real, option_names, platforms, questions, sizes, toml, version};
     #[pymodule_export]
-    use crate::partner::Partner;
+    use crate::partner::{Partner, interface_of};
     #[pymodule_export]
     use crate::platform::Platform;
     #[pymodule_export]

@@ -1,18 +1,22 @@
 //! The partner of a device in a simulator of RTL, for `lanemark.cocotb`.
 
 use crate::error::{Kind, raised};
-use lanemark_adversary::{Finding, PartnerSettings};
+use lanemark_adversary::{Finding, PartnerSettings, Rule};
 use lanemark_dut::Outputs;
+use lanemark_hard_blocks::{Attached, Interface, Pin, Port, PortRow};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyInt};
 
-/// Bytes of a beat.
-const BEAT_BYTES: usize = 4;
-
-/// Root complex and host memory.
+/// Root complex and host memory, and the block between them and the ports of a design.
 #[pyclass(module = "lanemark._lanemark")]
 pub struct Partner {
-    partner: lanemark_adversary::Partner,
+    host: lanemark_adversary::Partner,
+    attached: Attached,
+    inputs: Vec<Pin>,
+    outputs: Vec<Pin>,
+    /// DWs of all inputs that the simulator has.
+    shown: Vec<Vec<u32>>,
+    is_in_reset: bool,
 }
 
 /// A broken rule: its name, and the finding in words.
@@ -24,6 +28,7 @@ fn broken<T>(checked: Result<T, Finding>) -> Result<T, Broken> {
 
 #[pymethods]
 impl Partner {
+    /// `ports` has the name and the bits of each port of the interface that the design has.
     #[new]
     fn new(
         seed: u64,
@@ -32,77 +37,100 @@ impl Partner {
         timeout_clocks: u32,
         memory_start: u64,
         memory_bytes: u64,
+        ports: Vec<(String, u32)>,
     ) -> PyResult<Partner> {
+        let interface = found(|name| ports.iter().any(|(port, _)| port == name))?;
+        let row = |name: &str| interface.ports.iter().find(|row| row.name == name);
+        let port =
+            |(name, bits): (String, u32)| Port { is_input: row(&name).is_none_or(|row| row.is_input), name, bits };
+        let ports: Vec<Port> = ports.into_iter().map(port).collect();
+        let attached = lanemark_hard_blocks::attach(ports).map_err(|error| raised(Kind::Usage, &error.to_string()))?;
         let settings = PartnerSettings {
             seed,
             is_adversary,
             is_illegal,
             timeout_clocks,
-            beat_bytes: BEAT_BYTES,
+            timer_slack_clocks: attached.block.timer_slack_clocks(),
+            beat_bytes: attached.block.beat_bytes(),
             memory_start,
             memory_bytes,
         };
-        let partner = lanemark_adversary::Partner::new(settings).map_err(|error| raised(Kind::Usage, &error))?;
-        Ok(Partner { partner })
+        let host = lanemark_adversary::Partner::new(settings).map_err(|error| raised(Kind::Usage, &error))?;
+        let pins = |is_input: bool| {
+            let there = rows(interface, is_input).map(|row| attached.pins.find(row.name));
+            there.filter(|pin| pin.bits() > 0).collect::<Vec<Pin>>()
+        };
+        let (inputs, outputs) = (pins(true), pins(false));
+        let shown = vec![Vec::new(); inputs.len()];
+        Ok(Partner { host, attached, inputs, outputs, shown, is_in_reset: true })
     }
 
-    /// Inputs of the device in the next clock, in the order of `INPUTS` in `lanemark.cocotb`.
-    fn drive(&mut self) -> [u64; 18] {
-        let it = self.partner.drive();
-        let data = u32::from_be_bytes([it.rx_data[0], it.rx_data[1], it.rx_data[2], it.rx_data[3]]);
-        [
-            data.into(),
-            u64::from(it.rx_bytes > 0),
-            it.rx_last.into(),
-            it.rx_bar.into(),
-            it.tx_ready.into(),
-            it.reset.into(),
-            it.bus_master.into(),
-            it.msi_enable.into(),
-            it.posted_headers.into(),
-            it.non_posted_headers.into(),
-            it.posted_data.into(),
-            it.requester_id.into(),
-            it.mps.into(),
-            it.mrrs.into(),
-            it.tags.into(),
-            it.timeout_clocks.into(),
-            it.msi_address,
-            it.msi_data.into(),
-        ]
-    }
-
-    /// Checks the outputs of the device in this clock; returns a broken rule.
-    fn sample(&mut self, data: u32, is_valid: bool, is_last: bool, is_ready: bool) -> Option<Broken> {
-        let mut outputs = Outputs { tx_last: is_last.into(), rx_ready: is_ready.into(), ..Outputs::default() };
-        if is_valid {
-            outputs.tx_bytes = BEAT_BYTES as u8;
-            outputs.tx_data[..BEAT_BYTES].copy_from_slice(&data.to_be_bytes());
+    /// Inputs of the design that are not what they were: their places in the list of [`interface_of`] without the ports that
+    /// the design does not have, and their values.
+    fn drive<'py>(&mut self, py: Python<'py>) -> PyResult<Vec<(usize, Bound<'py, PyAny>)>> {
+        let inputs = self.host.drive();
+        self.is_in_reset = inputs.reset != 0;
+        self.attached.block.drive(inputs, &mut self.attached.pins);
+        let mut changed = Vec::new();
+        for (at, (pin, shown)) in self.inputs.iter().zip(&mut self.shown).enumerate() {
+            let dws = self.attached.pins.dws(*pin);
+            if dws != &shown[..] {
+                shown.clear();
+                shown.extend_from_slice(dws);
+                changed.push((at, number(py, dws)?));
+            }
         }
-        broken(self.partner.sample(&outputs)).err()
+        Ok(changed)
+    }
+
+    /// Whether the design is in reset in this clock: its outputs are not looked at.
+    #[getter]
+    fn is_in_reset(&self) -> bool {
+        self.is_in_reset
+    }
+
+    /// Checks the outputs of the design in this clock; returns a broken rule.
+    fn sample(&mut self, values: Vec<Bound<'_, PyInt>>) -> PyResult<Option<Broken>> {
+        for (pin, value) in self.outputs.iter().zip(values) {
+            if pin.bits() <= 64 {
+                self.attached.pins.set(*pin, value.extract()?);
+            } else {
+                let bytes: Vec<u8> = value.call_method1("to_bytes", (pin.dws() * 4, "little"))?.extract()?;
+                for (dw, bytes) in self.attached.pins.dws_mut(*pin).iter_mut().zip(bytes.as_chunks().0) {
+                    *dw = u32::from_le_bytes(*bytes);
+                }
+            }
+        }
+        let mut outputs = Outputs::default();
+        let Partner { host, attached, .. } = self;
+        let sampled = match attached.block.sample(host.inputs(), &attached.pins, &mut outputs) {
+            Ok(()) => host.sample(&outputs),
+            Err(what) => Err(Finding { rule: Rule::Assertion, what, clock: host.clock() }),
+        };
+        Ok(broken(sampled).err())
     }
 
     /// Sets or clears the reset.
     fn set_reset(&mut self, is_set: bool) {
-        self.partner.set_reset(is_set);
+        self.host.set_reset(is_set);
     }
 
     /// Queues a write to a BAR.
     fn write(&mut self, bar: u8, address: u64, data: &[u8]) -> PyResult<()> {
         checked(bar, address, data.len())?;
-        self.partner.write(bar, address, data);
+        self.host.write(bar, address, data);
         Ok(())
     }
 
     /// Queues a read of a BAR; returns its tag.
     fn start_read(&mut self, bar: u8, address: u64, length: usize) -> PyResult<u16> {
         checked(bar, address, length)?;
-        Ok(self.partner.start_read(bar, address, length as u32))
+        Ok(self.host.start_read(bar, address, length as u32))
     }
 
     /// Bytes of a read, once it is completed, or a broken rule.
     fn take_read<'py>(&mut self, py: Python<'py>, tag: u16) -> (Option<Bound<'py, PyBytes>>, Option<Broken>) {
-        match broken(self.partner.take_read(tag)) {
+        match broken(self.host.take_read(tag)) {
             Ok(data) => (data.map(|data| PyBytes::new(py, &data)), None),
             Err(broken) => (None, Some(broken)),
         }
@@ -110,55 +138,55 @@ impl Partner {
 
     /// Bytes of the host memory.
     fn memory<'py>(&mut self, py: Python<'py>, address: u64, length: usize) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = self.partner.memory(address, length).ok_or_else(|| outside(address, length))?;
+        let bytes = self.host.memory(address, length).ok_or_else(|| outside(address, length))?;
         Ok(PyBytes::new(py, bytes))
     }
 
     /// Changes bytes of the host memory.
     fn set_memory(&mut self, address: u64, data: &[u8]) -> PyResult<()> {
-        let bytes = self.partner.memory(address, data.len()).ok_or_else(|| outside(address, data.len()))?;
+        let bytes = self.host.memory(address, data.len()).ok_or_else(|| outside(address, data.len()))?;
         bytes.copy_from_slice(data);
         Ok(())
     }
 
     /// Begins a transfer.
     fn begin(&mut self, address: u64, length: usize, writes: bool) -> PyResult<()> {
-        self.partner.memory(address, length).ok_or_else(|| outside(address, length))?;
-        self.partner.begin(address, length as u64, writes);
+        self.host.memory(address, length).ok_or_else(|| outside(address, length))?;
+        self.host.begin(address, length as u64, writes);
         Ok(())
     }
 
     /// Ends the transfer; returns the name of its illegal situation.
     fn end(&mut self) -> Option<&'static str> {
-        self.partner.end();
-        self.partner.twisted().map(|situation| situation.row().name)
+        self.host.end();
+        self.host.twisted().map(|situation| situation.row().name)
     }
 
     /// Checks that the transfer can still end; returns a broken rule.
     fn check_progress(&self) -> Option<Broken> {
-        broken(self.partner.check_progress()).err()
+        broken(self.host.check_progress()).err()
     }
 
     /// Compares bytes that the device has copied; returns a broken rule.
     fn check_data(&self, found: &[u8], expected: &[u8]) -> Option<Broken> {
-        broken(self.partner.check_data(found, expected)).err()
+        broken(self.host.check_data(found, expected)).err()
     }
 
     /// MSIs since the last transfer began.
     #[getter]
     fn interrupts(&self) -> u32 {
-        self.partner.interrupts()
+        self.host.interrupts()
     }
 
     /// Situations that were created, and how often.
     fn coverage(&self) -> Vec<(&'static str, u64)> {
-        let count = |row: &lanemark_adversary::SituationRow| (row.name, self.partner.coverage().of(row.situation));
+        let count = |row: &lanemark_adversary::SituationRow| (row.name, self.host.coverage().of(row.situation));
         lanemark_adversary::SITUATIONS.iter().map(count).filter(|(_, times)| *times > 0).collect()
     }
 
     /// TLPs of both directions as a capture.
     fn pcapng<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.partner.capture().to_pcapng())
+        PyBytes::new(py, &self.host.capture().to_pcapng())
     }
 }
 
@@ -179,4 +207,39 @@ fn checked(bar: u8, address: u64, length: usize) -> PyResult<()> {
 
 fn outside(address: u64, length: usize) -> PyErr {
     raised(Kind::Usage, &format!("{length} B at {address:#x} are outside the host memory"))
+}
+
+/// A number of a port in Python.
+fn number<'py>(py: Python<'py>, dws: &[u32]) -> PyResult<Bound<'py, PyAny>> {
+    if let [low] = dws {
+        return Ok(low.into_pyobject(py)?.into_any());
+    }
+    let bytes: Vec<u8> = dws.iter().flat_map(|dw| dw.to_le_bytes()).collect();
+    py.get_type::<PyInt>().call_method1("from_bytes", (PyBytes::new(py, &bytes), "little"))
+}
+
+/// Ports of one direction that the test bench does not drive itself.
+fn rows(interface: &'static Interface, is_input: bool) -> impl Iterator<Item = &'static PortRow> {
+    interface.ports.iter().filter(move |row| row.is_input == is_input && row.name != FUNCTION_RESET)
+}
+
+/// The port that belongs to the test bench.
+const FUNCTION_RESET: &str = "flr";
+
+fn found(has_port: impl Fn(&str) -> bool) -> PyResult<&'static Interface> {
+    lanemark_hard_blocks::interface_of(has_port).map_err(|error| raised(Kind::Usage, &error.to_string()))
+}
+
+/// Name, clock, inputs and outputs of an interface; an output has the name of the port whose 1 says that it has a value, or an
+/// empty one.
+type InterfacePorts = (&'static str, &'static str, Vec<&'static str>, Vec<(&'static str, &'static str)>);
+
+/// The interface of a design with these ports.
+#[pyfunction]
+pub fn interface_of(has_port: &Bound<'_, PyAny>) -> PyResult<InterfacePorts> {
+    let has = |name: &str| has_port.call1((name,)).and_then(|answer| answer.is_truthy()).unwrap_or(false);
+    let interface = found(has)?;
+    let inputs = rows(interface, true).map(|row| row.name).collect();
+    let outputs = rows(interface, false).map(|row| (row.name, row.valid.unwrap_or_default())).collect();
+    Ok((interface.name, interface.clock, inputs, outputs))
 }
