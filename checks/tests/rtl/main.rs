@@ -2,6 +2,7 @@
 //!
 //! `make test-rtl` fetches Verilator and runs these tests.
 
+mod blocks;
 mod card;
 mod design;
 mod figures;
@@ -11,7 +12,7 @@ mod sequence;
 mod three_ways;
 mod timing;
 
-use design::{Mutant, all_detected, build, changed, load, loaded, mutants, sources};
+use design::{Mutant, all_detected, build, changed, loaded, mutants};
 use lanemark_adversary::{RULES, Request, SITUATIONS, Situation, Summary, Target, campaign};
 use lanemark_checks::page::Page;
 use lanemark_checks::shown::missing;
@@ -46,8 +47,9 @@ fn main() -> ExitCode {
         a_finding_is_kept_as_a_file_that_fails_in_the_same_way,
         a_design_that_does_not_return_is_a_finding,
         a_design_that_does_not_settle_is_a_finding,
-        the_card_with_ultrascale_streams_breaks_no_rule,
-        misuse_of_ultrascale_streams_is_found,
+        blocks::the_card_breaks_no_rule_behind_any_block,
+        blocks::misuse_of_a_block_is_found,
+        blocks::ports_that_fit_no_interface_are_refused_by_name,
         commands_of_the_guide_print_the_shown_output,
         three_ways::the_platform_file_is_what_its_generator_writes,
         three_ways::the_compiled_and_the_simulated_card_send_the_same_tlps,
@@ -57,7 +59,7 @@ fn main() -> ExitCode {
         three_ways::mutants_of_the_card_send_other_tlps,
         questions::a_plan_takes_the_time_of_the_simulated_card_within_a_clock_a_stage,
         questions::every_byte_is_confirmed_and_a_mutant_loses_some,
-        questions::the_card_with_ultrascale_streams_is_measured_too,
+        questions::the_card_behind_a_block_is_measured_too,
         questions::a_compiled_card_without_what_it_needs_is_refused_with_what_to_name,
         questions::a_record_names_the_library_and_the_host,
         questions::a_design_that_does_not_return_ends_the_command,
@@ -66,7 +68,8 @@ fn main() -> ExitCode {
     tests.extend(trials!(
         cocotb;
         the_example_test_bench_of_cocotb_finds_the_trusted_completion,
-        the_card_with_ultrascale_streams_works_with_a_model_of_others,
+        blocks::the_card_with_ultrascale_streams_works_with_a_model_of_others,
+        blocks::one_test_bench_of_cocotb_serves_every_interface,
     ));
     tests.extend(trials!(proofs; the_rules_of_the_card_are_proved_and_each_mutant_is_refuted));
     tests.extend(trials!(long; the_card_passes_ten_million_tlps));
@@ -87,7 +90,8 @@ fn the_rules_of_the_card_are_proved_and_each_mutant_is_refuted() {
     assert!(text.matches(": refuted").count() >= 50, "{text}");
 }
 
-fn the_example_test_bench_of_cocotb_finds_the_trusted_completion() {
+/// The Python package in a folder, and the folder for `PYTHONPATH`.
+fn package() -> (tempfile::TempDir, PathBuf) {
     let packages = tempfile::tempdir().unwrap();
     let package = packages.path().join("lanemark");
     fs::create_dir(&package).unwrap();
@@ -98,126 +102,16 @@ fn the_example_test_bench_of_cocotb_finds_the_trusted_completion() {
         }
     }
     fs::copy(python_module(), package.join("_lanemark.abi3.so")).unwrap();
+    let path = packages.path().to_owned();
+    (packages, path)
+}
+
+fn the_example_test_bench_of_cocotb_finds_the_trusted_completion() {
+    let (_packages, path) = package();
     let output = Command::new(root().join("rtl/cocotb_run"))
         .args(["copy_engine", "rtl/examples/test_copy_engine.py", "rtl/examples/copy_engine.sv"])
         .current_dir(root())
-        .env("PYTHONPATH", packages.path())
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && text.contains("TESTS=2 PASS=2 FAIL=0 SKIP=0"), "{text}");
-}
-
-/// Files of the card with the streams of a hard block.
-fn ultrascale_files(folder: &Path) -> Vec<PathBuf> {
-    let mut files = sources(&root().join("rtl/card"));
-    files.extend(sources(folder));
-    files
-}
-
-/// Compiles the card with the streams of the hard block of `folder`, of this width in bits.
-fn build_ultrascale(library: &Path, folder: &Path, width: u32) {
-    let output = Command::new(root().join("rtl/build"))
-        .args(["--interface", "ultrascale"])
-        .arg(library)
-        .args(["card_ultrascale".to_owned(), format!("-GWIDTH={width}")])
-        .args(ultrascale_files(folder))
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-}
-
-fn the_card_with_ultrascale_streams_breaks_no_rule() {
-    let folder = tempfile::tempdir().unwrap();
-    for width in [64, 128, 256, 512] {
-        let file = folder.path().join(format!("card{width}.so"));
-        build_ultrascale(&file, &root().join("rtl/ultrascale"), width);
-        let library = load(&file);
-        for is_illegal in [false, true] {
-            let summary = fuzz(&library, &target("rtl/card.toml"), 100, is_illegal, 2);
-            let texts: Vec<String> = summary.failures.iter().map(|failure| format!("{:?}", failure.finding)).collect();
-            assert!(texts.is_empty(), "{width} bits: {}", texts.join("\n"));
-            assert!(summary.tlps > 25_000, "only {} TLPs", summary.tlps);
-        }
-    }
-}
-
-fn misuse_of_ultrascale_streams_is_found() {
-    let folder = tempfile::tempdir().unwrap();
-    for (number, (name, file, from, to, rule, said)) in [
-        (
-            "completions do not wait for the sequence numbers of writes",
-            "card_ultrascale.sv",
-            ".writes_sent(unsent == 0)",
-            ".writes_sent(1'b1)",
-            "posted_order",
-            "before its last bytes came",
-        ),
-        (
-            "completions without a read are passed on",
-            "packet_to_tlp.sv",
-            "error == 4'd8 || error == 4'd6",
-            "error == 4'd8",
-            "unexpected_completion",
-            "",
-        ),
-        (
-            "a packet pauses",
-            "tlp_to_packet.sv",
-            "assign rq_valid = state == SEND && !is_completion;",
-            "logic beat_is_odd;\n    always_ff @(posedge clk) beat_is_odd <= next[3];\n    \
-             assign rq_valid = state == SEND && !is_completion && beat_is_odd == next[3];",
-            "assertion",
-            "s_axis_rq: tvalid is 0 inside a packet",
-        ),
-        (
-            "the descriptor of a write announces a DW too much",
-            "tlp_to_packet.sv",
-            "poisoned, 3'b000, is_write, length}",
-            "poisoned, 3'b000, is_write, length + 11'(is_write)}",
-            "assertion",
-            "the descriptor announces",
-        ),
-        (
-            "first and last byte enables are exchanged",
-            "tlp_to_packet.sv",
-            "byte_enables = header[1][7:0]",
-            "byte_enables = {header[1][3:0], header[1][7:4]}",
-            "byte_enables",
-            "",
-        ),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let mutant = folder.path().join(number.to_string());
-        fs::create_dir(&mutant).unwrap();
-        for source in sources(&root().join("rtl/ultrascale")) {
-            let mut text = fs::read_to_string(&source).unwrap();
-            if source.ends_with(file) {
-                assert_eq!(text.matches(from).count(), 1, "{name}: {from}");
-                text = text.replacen(from, to, 1);
-            }
-            fs::write(mutant.join(source.file_name().unwrap()), text).unwrap();
-        }
-        let library = mutant.join("mutant.so");
-        build_ultrascale(&library, &mutant, 128);
-        let library = load(&library);
-        let target = target("rtl/card.toml");
-        let mut failures = fuzz(&library, &target, 100, false, 2).failures;
-        failures.extend(fuzz(&library, &target, 100, true, 2).failures);
-        let is_it = |text: &str| text.contains(said);
-        let found = failures.iter().map(|failure| (failure.finding.rule.row().name, format!("{:?}", failure.finding)));
-        let found: Vec<(&str, String)> = found.collect();
-        assert!(found.iter().any(|(row, text)| *row == rule && is_it(text)), "{name}: {found:#?}");
-    }
-}
-
-fn the_card_with_ultrascale_streams_works_with_a_model_of_others() {
-    let output = Command::new(root().join("rtl/cocotb_run"))
-        .args(["card_ultrascale", "rtl/ultrascale/test_card_ultrascale.py"])
-        .args(ultrascale_files(&root().join("rtl/ultrascale")))
-        .current_dir(root())
+        .env("PYTHONPATH", path)
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);

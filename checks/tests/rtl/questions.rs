@@ -2,7 +2,7 @@
 
 use crate::design::{Mutant, build, card, changed, load, mutants};
 use crate::three_ways::platform;
-use crate::{build_ultrascale, module};
+use crate::{blocks, module};
 use lanemark_checks::{lanemark, root};
 use lanemark_devices::DeviceFile;
 use lanemark_hw::dut_library::DutLibrary;
@@ -98,15 +98,20 @@ fn stores() -> Plan {
     Plan::new(vec![Step::Stream(stream), Step::Fence(Fence::Mfence)], 1)
 }
 
-pub fn the_card_with_ultrascale_streams_is_measured_too() {
+pub fn the_card_behind_a_block_is_measured_too() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("card.so");
-    build_ultrascale(&file, &root().join("rtl/ultrascale"), 64);
-    let mut platform = platform(&[]);
-    platform.dma.as_mut().unwrap().beat_bytes.value = 8;
-    let mut machine = compiled(&load(&file), &platform);
+    for name in ["card_ultrascale", "card_series7", "card_litepcie"] {
+        let file = folder.path().join(format!("{name}.so"));
+        blocks::build(&file, name, 64);
+        let mut platform = platform(&[]);
+        platform.dma.as_mut().unwrap().beat_bytes.value = 8;
+        measure(&mut compiled(&load(&file), &platform));
+    }
+}
+
+fn measure(machine: &mut SimulatedMachine) {
     for plan in [transfer(Verb::Store, 1000), transfer(Verb::Load, 1000), stores(), loads(Width::B4, 64)] {
-        let samples = run(&mut machine, &plan);
+        let samples = run(machine, &plan);
         let is_whole = samples.confirmed.is_none_or(|bytes| bytes.claimed_bytes == bytes.confirmed_bytes);
         assert!(is_whole && samples.taken.len() == 1, "{plan:?}: {:?}", samples.confirmed);
     }
