@@ -37,15 +37,17 @@ LANEMARK_DUT_EXPORT const char *lanemark_dut_failure(void *device);
 
 typedef struct {
     const char *name;
-    void *value;       /* of 1, 2, 4 or 8 bytes, or a sequence of uint32_t with the lowest bits first */
+    void *value;       /* uint8_t for 1 to 8 bits, uint16_t to 16, uint32_t to 32, uint64_t to 64; wider:
+                        * uint32_t[(bits + 31) / 32], the lowest bits first */
     uint32_t bits;     /* its width; the bits above it are 0 */
     uint32_t is_input; /* 1: the design reads it */
 } lanemark_dut_port;
 
 /* Ports of the top, and their number. They stay where they are until the device is freed. */
 LANEMARK_DUT_EXPORT const lanemark_dut_port *lanemark_dut_ports(void *device, uint32_t *count);
-/* Computes the outputs from the inputs; an edge of the clock is seen if its port has changed since the last
- * call. Returns 1 if an assertion has failed. */
+/* Computes the outputs from the inputs; returns 1 if an assertion has failed. Each clock, the caller sets the
+ * clock to 0 and the inputs, calls this function and reads the outputs, then sets the clock to 1 and calls it
+ * again: a change of the clock since the last call is its edge. */
 LANEMARK_DUT_EXPORT uint32_t lanemark_dut_evaluate(void *device);
 
 /* ---- Version 1: a stream of TLPs ----

@@ -55,7 +55,8 @@ module card_wide #(
         .rx_ready(card_rx_ready), .tx_data(card_tx_data), .tx_valid(card_tx_valid), .tx_last(card_tx_last),
         .tx_ready(card_tx_ready), .credit_posted_headers, .credit_posted_data, .credit_non_posted_headers, .requester_id, .mps,
         .mrrs, .tags, .bus_master,
-        // Eight completions of 512 B that arrive at once take 1048 clocks, a DW each.
+        // Completions wait here, since the card takes a DW per clock. With 32768 clocks the timer is 1152 longer: enough for
+        // eight completions of 512 B, and less than the delay of a late completion.
         .timeout_clocks(timeout_clocks + (timeout_clocks >> 5) + 32'd128), .msi_enable, .msi_address, .msi_data
     );
     dws_to_beats #(.DWS(DWS)) u_tx (

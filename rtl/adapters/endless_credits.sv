@@ -1,4 +1,4 @@
-// Credit limits that never end, for a card behind a block that counts the credits of the link.
+// Credit limits that advance with each TLP sent, so that the card never waits: the hard block counts the credits of the link.
 module endless_credits (
     input  logic        clk,
     input  logic        rst,

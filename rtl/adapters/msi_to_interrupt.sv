@@ -1,4 +1,4 @@
-// Takes the MSI, a write of a DW to MSI_ADDRESS, out of a stream of TLPs, and asks a block for an interrupt instead.
+// Converts the MSI, a write of a DW to MSI_ADDRESS in a stream of TLPs, to an interrupt request of a block.
 module msi_to_interrupt #(
     parameter logic [31:0] MSI_ADDRESS = 32'hFEE0_0000
 ) (

@@ -1,7 +1,7 @@
 // The card with the streams of a PHY of LitePCIe, of 64 to 512 bits.
 module card_litepcie #(
     parameter int          WIDTH = 64,
-    parameter logic [31:0] TIMEOUT_CLOCKS = 32'd6144,
+    parameter logic [31:0] TIMEOUT_CLOCKS = 32'd10240,
     localparam int         DWS = WIDTH / 32
 ) (
     input  logic               clk,

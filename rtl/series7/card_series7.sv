@@ -1,7 +1,7 @@
 // The card with the user interface of the 7-series hard block: streams of 64 or 128 bits.
 module card_series7 #(
     parameter int          WIDTH = 64,
-    parameter logic [31:0] TIMEOUT_CLOCKS = 32'd6144,
+    parameter logic [31:0] TIMEOUT_CLOCKS = 32'd10240,
     localparam int         DWS = WIDTH / 32
 ) (
     input  logic               user_clk,

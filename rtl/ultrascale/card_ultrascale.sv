@@ -3,7 +3,7 @@
 module card_ultrascale #(
     parameter int          WIDTH = 128,
     // Longer than the completion timeout of the block and the time for which it holds reads back.
-    parameter logic [31:0] TIMEOUT_CLOCKS = 32'd6144,
+    parameter logic [31:0] TIMEOUT_CLOCKS = 32'd8192,
     // Streams of 512 bits have a longer tuser, with its fields at other places.
     localparam bit         IS_WIDE = WIDTH == 512,
     localparam int         CQ_USER = IS_WIDE ? 183 : 88,

@@ -34,6 +34,8 @@ mod map_unmap;
 mod page;
 #[path = "bench/path.rs"]
 mod path;
+#[path = "bench/rtl.rs"]
+mod rtl;
 #[path = "bench/runtime.rs"]
 mod runtime;
 #[path = "bench/steady.rs"]
@@ -91,7 +93,7 @@ fn main() {
     // Without an argument all benchmarks run; with a name, only that one.
     let only = std::env::args().nth(1);
     let is_asked = |name: &str| only.as_deref().is_none_or(|only| only == name);
-    let all: [(&str, &dyn Fn()); 22] = [
+    let all: [(&str, &dyn Fn()); 23] = [
         // First, because it reports the peak memory of the process so far.
         ("steady", &steady::steady),
         ("simulator", &|| simulator(&card)),
@@ -99,6 +101,7 @@ fn main() {
         ("fabric", &fabric::fabric),
         ("board", &|| board::board(&card)),
         ("cocotb", &|| cocotb::cocotb(&card)),
+        ("rtl", &rtl::rtl),
         ("decode", &decode::decode),
         ("predictions", &|| predictions(&card)),
         ("compiled", &|| compiled::compiled(&card)),

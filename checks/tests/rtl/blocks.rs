@@ -19,6 +19,9 @@ struct Top {
     has_reset: bool,
 }
 
+/// Seeds of the card behind a block, with each partner.
+const SEEDS: u64 = 60;
+
 const TOPS: &[Top] = &[
     Top {
         name: "card_ultrascale",
@@ -89,11 +92,11 @@ pub fn the_card_breaks_no_rule_behind_any_block() {
             build(&file, top.name, *width);
             let library = load(&file);
             for is_illegal in [false, true] {
-                let summary = fuzz(&library, &target(top), 100, is_illegal, 2);
+                let summary = fuzz(&library, &target(top), SEEDS, is_illegal, 2);
                 let texts: Vec<String> =
                     summary.failures.iter().map(|failure| format!("{:?}", failure.finding)).collect();
                 assert!(texts.is_empty(), "{}, {width} bits: {}", top.name, texts.join("\n"));
-                assert!(summary.tlps > 25_000, "{}, {width} bits: only {} TLPs", top.name, summary.tlps);
+                assert!(summary.tlps > 15_000, "{}, {width} bits: only {} TLPs", top.name, summary.tlps);
                 let resets = summary.coverage.of(lanemark_adversary::Situation::FunctionLevelReset);
                 assert_eq!(resets > 0, top.has_reset && is_illegal, "{}", top.name);
             }
@@ -227,6 +230,16 @@ const MISUSES: &[Misuse] = &[
         said: "",
     },
     Misuse {
+        name: "the requester of a completion is ignored",
+        top: "card_series7",
+        width: 64,
+        file: "tag_table.sv",
+        from: "&& dw2[31:16] == requester_id;",
+        to: ";",
+        rule: "unexpected_completion",
+        said: "",
+    },
+    Misuse {
         name: "the request for an interrupt ends before it is taken",
         top: "card_litepcie",
         width: 64,
@@ -244,7 +257,7 @@ const MISUSES: &[Misuse] = &[
         from: "if (beat_valid && beat_ready) begin",
         to: "if (beat_valid) begin",
         rule: "assertion",
-        said: "phy_sink: valid falls before ready",
+        said: "phy_sink: valid became 0 before the beat was accepted",
     },
 ];
 
@@ -270,13 +283,13 @@ pub fn misuse_of_a_block_is_found() {
         let library = mutant.join("mutant.so");
         compile(&library, top, &mutant, misuse.width);
         let library = load(&library);
-        let mut failures = fuzz(&library, &target(top), 100, false, 2).failures;
-        failures.extend(fuzz(&library, &target(top), 100, true, 2).failures);
-        let found: Vec<(&str, String)> = failures
-            .iter()
-            .map(|failure| (failure.finding.rule.row().name, format!("{:?}", failure.finding)))
-            .collect();
-        assert!(found.iter().any(|(row, text)| *row == rule && text.contains(said)), "{name}: {found:#?}");
+        let mut found = Vec::new();
+        let is_found = [false, true].into_iter().any(|is_illegal| {
+            let failures = fuzz(&library, &target(top), SEEDS, is_illegal, 2).failures;
+            found.extend(failures.iter().map(|failure| failure.finding.clone()));
+            found.iter().any(|finding| finding.rule.row().name == rule && finding.what.contains(said))
+        });
+        assert!(is_found, "{name}: {found:#?}");
     }
 }
 
@@ -326,7 +339,10 @@ fn refusal(ports: &str) -> String {
 
 pub fn ports_that_fit_no_interface_are_refused_by_name() {
     let none = refusal("input logic clk, output logic [7:0] leds");
-    assert!(none.contains("no known interface: a design has the port m_axis_cq_tdata (AMD UltraScale+"), "{none}");
+    assert!(
+        none.contains("interface not recognised: the top has none of the ports m_axis_cq_tdata (AMD UltraScale+"),
+        "{none}"
+    );
     let missing = refusal("input logic clk, rst, input logic [31:0] rx_data");
     assert!(missing.contains("no port rx_valid, which the interface stream (plain stream of TLPs) needs"), "{missing}");
     let stream = |rx: &str, tx: &str| {

@@ -301,7 +301,7 @@ fn a_design_that_does_not_return_is_a_finding() {
     assert_eq!(code, Some(1), "{text}");
     let lines = [
         "FINDING hang (rule of rtl/lanemark_dut.h: each call of the design returns)",
-        "broken.so: lanemark_dut_clock has not returned for 1 s (seed 3, after ",
+        "broken.so: lanemark_dut_evaluate has not returned for 1 s (seed 3, after ",
         "lanemark: 1 rule is broken",
     ];
     for line in lines {
@@ -320,6 +320,7 @@ fn a_design_that_does_not_settle_is_a_finding() {
 fn commands_of_the_guide_print_the_shown_output() {
     let folder = tempfile::tempdir().unwrap();
     build(&folder.path().join("card.so"), "card", &root().join("rtl/card")).unwrap();
+    blocks::build(&folder.path().join("card_7.so"), "card_series7", 128);
     build(&folder.path().join("copy_engine.so"), "copy_engine", &root().join("rtl/examples")).unwrap();
     for file in ["card.toml", "platform.toml", "examples/copy_engine.toml"] {
         let name = Path::new(file).file_name().unwrap();

@@ -193,5 +193,5 @@ pub fn a_design_that_does_not_return_ends_the_command() {
     fs::copy(root().join("rtl/platform.toml"), folder.path().join("platform.toml")).unwrap();
     let (code, text) = bench(folder.path(), "--on rtl:broken.so --twin platform.toml --device card.toml");
     assert_eq!(code, Some(1), "{text}");
-    assert!(text.contains("broken.so: lanemark_dut_clock has not returned for 10 s (bench, after "), "{text}");
+    assert!(text.contains("broken.so: lanemark_dut_evaluate has not returned for 10 s (bench, after "), "{text}");
 }

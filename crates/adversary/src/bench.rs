@@ -84,14 +84,15 @@ pub(crate) struct Bench {
     pub last_progress: u64,
     /// Whether an unexpected completion crossed a request with its tag, so that the device cannot tell them apart.
     pub is_excused: bool,
-    /// Tag and clock of the last unexpected completion.
-    stray: Option<(u16, u64)>,
+    /// Tag and clock of the last unexpected completion, and waits for credits until then.
+    stray: Option<(u16, u64, u64)>,
     /// The illegal situation that was created last.
     pub twisted: Option<Situation>,
     /// Clock of the last change of Bus Master Enable.
     bus_master_changed: u64,
-    /// Clocks since then in which a queued TLP may have waited for credits.
+    /// Clocks in which a TLP in the queue of a block may have waited for credits, and those until that change.
     waits_for_credits: u64,
+    waits_before_change: u64,
     /// DMA reads and writes of the current transfer.
     pub requests: u32,
     pub coverage: Coverage,
@@ -126,6 +127,7 @@ impl Bench {
             twisted: None,
             bus_master_changed: 0,
             waits_for_credits: 0,
+            waits_before_change: 0,
             requests: 0,
             coverage: Coverage::default(),
             tlps: 0,
@@ -141,7 +143,7 @@ impl Bench {
     pub fn set_bus_master(&mut self, is_set: bool) {
         self.inputs.bus_master = u8::from(is_set);
         self.bus_master_changed = self.clock;
-        self.waits_for_credits = 0;
+        self.waits_before_change = self.waits_for_credits;
     }
 
     /// Makes a number of clocks.
@@ -162,17 +164,19 @@ impl Bench {
         self.drive();
         let mut outputs = Outputs::default();
         dut.clock(&self.inputs, &mut outputs);
-        self.sample(&outputs)?;
-        match dut.failed_assertion() {
-            Some(what) => self.finding(Rule::Assertion, what),
-            None => Ok(()),
+        // After a failure, the outputs mean nothing.
+        if let Some(what) = dut.failed_assertion() {
+            return self.finding(Rule::Assertion, what);
         }
+        self.sample(&outputs)
     }
 
     /// Sets the inputs of the device for the next clock.
     pub fn drive(&mut self) {
         self.ledger.clock(self.clock, self.pace.scheme, &mut self.random, &mut self.inputs);
-        self.waits_for_credits += u64::from(self.ledger.is_exhausted());
+        // Only a block has a queue between the design and the link.
+        let has_queue = self.completer.limits.timer_slack_clocks > 0;
+        self.waits_for_credits += u64::from(has_queue && self.ledger.is_exhausted());
         if self.sender.is_empty() {
             for outgoing in self.completer.next(self.clock, &mut self.random, &mut self.coverage) {
                 self.sender.push(outgoing);
@@ -234,7 +238,7 @@ impl Bench {
             self.last_progress = self.clock;
         }
         if let Some(tag) = outgoing.hazard {
-            self.stray = Some((tag, self.clock));
+            self.stray = Some((tag, self.clock, self.waits_for_credits));
         }
         if let Some(tag) = outgoing.frees {
             self.completer.finished(tag);
@@ -288,7 +292,9 @@ impl Bench {
         let MemoryRequest { kind, address, length, first_be, last_be, tag, .. } = *request;
         let bytes = u64::from(length) * 4;
         let name = kind.tlp_kind().name();
-        if self.inputs.bus_master == 0 && started > self.bus_master_changed + GRACE + self.waits_for_credits {
+        if self.inputs.bus_master == 0
+            && started > self.bus_master_changed + GRACE + self.waits_for_credits - self.waits_before_change
+        {
             return self.finding(Rule::BusMaster, format!("{name} at {address:#x}"));
         }
         if kind == MemoryKind::MWr && self.inputs.msi_enable != 0 && address == self.inputs.msi_address {
@@ -336,8 +342,9 @@ impl Bench {
         if tag >= self.inputs.tags {
             return self.finding(Rule::TagRange, format!("tag {tag}, and {} tags are enabled", self.inputs.tags));
         }
-        let has_crossed = self.stray.is_some_and(|(stray, at)| {
-            stray == tag && self.clock - at < CROSSING + self.completer.limits.timer_slack_clocks
+        // A request that crossed it may have waited in the queue of a block.
+        let has_crossed = self.stray.is_some_and(|(stray, at, waits)| {
+            stray == tag && self.clock - at < CROSSING + self.waits_for_credits - waits
         });
         self.is_excused |= has_crossed || self.sender.has_hazard(tag);
         if self.completer.is_open(tag, self.clock) && !self.is_excused {

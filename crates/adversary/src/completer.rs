@@ -45,7 +45,7 @@ pub(crate) struct Limits {
     pub mps: u16,
     pub tags: u16,
     pub timeout_clocks: u64,
-    /// Clocks that the timer of the device may be longer.
+    /// Most clocks by which a timer of the device may exceed `timeout_clocks`.
     pub timer_slack_clocks: u64,
     pub rcb: Rcb,
     pub beat_bytes: usize,

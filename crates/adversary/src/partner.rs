@@ -25,7 +25,7 @@ pub struct PartnerSettings {
     pub is_illegal: bool,
     /// Completion timeout that the device is given, in clocks.
     pub timeout_clocks: u32,
-    /// Clocks that a timer of the device may be longer, because it starts before its request is on the link.
+    /// Most clocks by which a timer of the device may exceed `timeout_clocks`, because it starts before the read is on the link.
     pub timer_slack_clocks: u32,
     /// Bytes of a full beat of the streams.
     pub beat_bytes: usize,

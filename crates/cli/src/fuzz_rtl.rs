@@ -119,20 +119,20 @@ fn seeds(args: &FuzzRtlArgs, library: &DutLibrary, target: &Target) -> Result<()
     }
 }
 
-/// What was recognised of a design.
+/// The interface of a design, for the output.
 struct About {
     interface: String,
     has_function_level_reset: bool,
 }
 
 impl About {
-    /// Opens a device, and says which inputs it does not drive.
+    /// Opens a device, and warns of inputs that the model does not have.
     fn of(args: &FuzzRtlArgs, library: &DutLibrary) -> Result<About, Failure> {
         let dut = library.open("").map_err(|error| usage(&error))?;
         let undriven = dut.undriven();
         if !undriven.is_empty() {
             let (path, names) = (args.library.display(), undriven.join(", "));
-            say(&format!("lanemark: {path}: inputs that are no part of the interface, and stay 0: {names}"));
+            say(&format!("lanemark: {path}: inputs that the model of the interface does not have are 0: {names}"));
         }
         Ok(About { interface: dut.interface(), has_function_level_reset: dut.has_function_level_reset() })
     }
@@ -163,7 +163,7 @@ fn print(args: &FuzzRtlArgs, summary: &Summary, design: &About) -> Result<(), Fa
     }
     if args.illegal && !design.has_function_level_reset {
         let name = Situation::FunctionLevelReset.row().name;
-        writeln!(out, "not possible: {name}, which this interface does not have")?;
+        writeln!(out, "not tested: {name}, which the model of this interface does not have")?;
     }
     if !args.illegal {
         writeln!(out, "faults were not injected; add --illegal")?;

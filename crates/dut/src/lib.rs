@@ -126,8 +126,8 @@ pub trait Dut {
         true
     }
 
-    /// Clocks that a timer of the design may be longer than [`Inputs::timeout_clocks`]: it starts when the design gives a
-    /// request to a hard block, which sends it later.
+    /// Most clocks by which a timer of the design may exceed [`Inputs::timeout_clocks`]: with a hard block, it starts before the
+    /// read is on the link.
     fn timer_slack_clocks(&self) -> u32 {
         0
     }

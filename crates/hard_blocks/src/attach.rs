@@ -13,8 +13,8 @@ pub const INTERFACES: &[&Interface] =
 /// Reason why a design cannot be attached.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum AttachError {
-    /// No interface is known whose mark the design has.
-    #[error("no known interface: a design has the port {marks}")]
+    /// The design has the identifying port of no interface.
+    #[error("interface not recognised: the top has none of the ports {marks}; rename its ports, or write a wrapper")]
     NoInterface {
         /// The marks of all interfaces, and what each is.
         marks: String,
@@ -116,7 +116,7 @@ impl Attached {
         format!("{}, {} bits", self.interface.about, self.block.beat_bytes() * 8)
     }
 
-    /// Inputs of the design that are no part of its interface: they stay 0.
+    /// Inputs of the design that the model does not have: they are 0.
     #[must_use]
     pub fn undriven(&self) -> Vec<&str> {
         let is_driven =

@@ -59,9 +59,11 @@ impl Axi {
 }
 
 /// A packet from the design.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Collected {
     pub dws: Vec<u32>,
+    /// Bits of `tuser`, below 64, that were set in any of its beats.
+    pub flags: u64,
     /// Whether the design, or a reset of its function, has discontinued it.
     pub is_discontinued: bool,
 }
@@ -82,8 +84,7 @@ pub(crate) struct Collector {
 
 impl Collector {
     pub fn new(axi: Axi, discontinue: u32) -> Collector {
-        let packet = Collected { dws: Vec::new(), is_discontinued: false };
-        Collector { axi, discontinue, packet, user: Vec::new(), was_offered: false }
+        Collector { axi, discontinue, packet: Collected::default(), user: Vec::new(), was_offered: false }
     }
 
     /// Whether a packet has begun.
@@ -97,13 +98,8 @@ impl Collector {
     }
 
     pub fn clear(&mut self) {
-        self.take_packet();
+        self.packet = Collected::default();
         self.was_offered = false;
-    }
-
-    fn take_packet(&mut self) -> Collected {
-        let empty = Collected { dws: Vec::new(), is_discontinued: false };
-        std::mem::replace(&mut self.packet, empty)
     }
 
     /// Bits of `tuser` in the first beat of the last packet; those that it does not have are 0.
@@ -122,7 +118,7 @@ impl Collector {
         let wrong = |what: &str| Err(format!("{}: {what}", axi.name));
         if !pins.is_set(axi.valid) {
             if self.was_offered {
-                return wrong("tvalid falls before tready");
+                return wrong("tvalid became 0 before the beat was accepted");
             }
             if self.is_inside() && !may_pause {
                 return wrong("tvalid is 0 inside a packet");
@@ -147,6 +143,7 @@ impl Collector {
         }
         self.packet.dws.extend_from_slice(&pins.dws(axi.data)[..count as usize]);
         self.packet.is_discontinued |= axi.has_user_bit(pins, self.discontinue);
-        Ok(is_last.then(|| self.take_packet()))
+        self.packet.flags |= pins.get(axi.user);
+        Ok(is_last.then(|| std::mem::take(&mut self.packet)))
     }
 }

@@ -53,7 +53,7 @@ impl<D: Design> Dut for BehindBlock<D> {
 
     fn clock(&mut self, inputs: &Inputs, outputs: &mut Outputs) {
         *outputs = Outputs::default();
-        // After a failure, the state of the design may be half of a clock.
+        // After a failure, the design may be in the middle of a clock; it is not evaluated again.
         if self.has_failed || self.refused.is_some() {
             return;
         }
@@ -70,7 +70,8 @@ impl<D: Design> Dut for BehindBlock<D> {
 
     fn failed_assertion(&mut self) -> Option<String> {
         if self.has_failed {
-            return self.design.failed_assertion();
+            let message = self.design.failed_assertion();
+            return message.or_else(|| Some("the design reports a failure without a message".to_owned()));
         }
         self.refused.clone()
     }

@@ -4,7 +4,7 @@ use crate::pins::Pins;
 use lanemark_dut::{Inputs, Outputs};
 use std::fmt::Debug;
 
-/// A model of a block: what is between a stream of TLPs and the ports of a design.
+/// Model of a block, between a stream of TLPs and the ports of a design.
 pub trait Block: Debug + Send + Sync {
     /// Bytes of a full beat of the streams.
     fn beat_bytes(&self) -> usize;
@@ -12,7 +12,8 @@ pub trait Block: Debug + Send + Sync {
     /// Sets the inputs of the design for a clock.
     fn drive(&mut self, inputs: &Inputs, pins: &mut Pins);
 
-    /// Looks at the outputs of the design in this clock, before its edge, and says what is on the link.
+    /// Samples the outputs of the design before the rising edge, and sets `outputs`: the beat to the host, and whether the beat
+    /// from the host is accepted.
     ///
     /// # Errors
     /// What the design does that the block does not accept.
@@ -38,7 +39,7 @@ pub struct PortRow {
     pub is_input: bool,
     /// Whether a design may leave it out.
     pub is_optional: bool,
-    /// The port whose 1 says that this one has a value; `None` if it always has.
+    /// The valid signal of this port; `None` if it is always valid.
     pub valid: Option<&'static str>,
 }
 
@@ -69,7 +70,7 @@ pub struct Interface {
     pub about: &'static str,
     /// The port of its clock.
     pub clock: &'static str,
-    /// A port that only designs with this interface have.
+    /// The port that identifies the interface.
     pub mark: &'static str,
     /// Its ports without the clock.
     pub ports: &'static [PortRow],

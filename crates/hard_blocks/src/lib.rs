@@ -1,4 +1,4 @@
-//! Models of hard blocks for PCIe, as the design behind them sees them.
+//! Models of hard blocks for PCIe, as the design at their user interface sees them.
 //!
 //! An FPGA has a hard block between the link and the design of its user. The design has the ports of the block's user
 //! interface; [`attach`] recognises them by name ([`INTERFACES`]) and makes a [`Block`]. The other side of a block is the
@@ -14,7 +14,7 @@
 //! | `ultrascale` | AMD's UltraScale+ block |
 //! | `series7` | AMD's 7-series block |
 //! | `litepcie` | the PHY of `LitePCIe` |
-//! | `raw` | what blocks have whose users send and receive whole TLPs |
+//! | `raw` | common parts of blocks that exchange whole TLPs with the design |
 //! | `link` | TLPs from beats and back, credits |
 //! | `axi` | AXI4-Stream |
 //!

@@ -1,4 +1,4 @@
-//! What every block has on the side of the link: whole TLPs from beats and back, credits, and pauses.
+//! The link side of all blocks: whole TLPs from beats and back, credits, and pauses.
 
 use lanemark_dut::{Inputs, Outputs};
 
@@ -42,11 +42,11 @@ pub(crate) struct Departure {
     pub class: Class,
     /// Units of 16 B.
     pub data_credits: u32,
-    /// What the block remembers of it until it is sent.
+    /// Data that are kept with it until it is sent.
     pub note: Note,
 }
 
-/// What a block remembers of a TLP until it is sent.
+/// Data that are kept with a TLP until it is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Note {
     /// Nothing.
@@ -103,8 +103,8 @@ pub(crate) struct UsedCredits {
 }
 
 impl UsedCredits {
-    /// Whether the host has room for a TLP (PCI Express Base Specification 5.0, section 2.6.1). That for completions is
-    /// infinite.
+    /// Whether the advertised credits suffice for a TLP (PCI Express Base Specification 5.0, section 2.6.1). Those for
+    /// completions are infinite.
     pub fn fit(self, tlp: &Departure, inputs: &Inputs) -> bool {
         let has_room = |limit: u32, used: u32, modulo: u32| limit.wrapping_sub(used) & (modulo - 1) <= modulo / 2;
         match tlp.class {

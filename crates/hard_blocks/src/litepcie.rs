@@ -41,6 +41,9 @@ const PORTS: &[PortRow] = &[
     to_design("phy_max_request_size").optional(),
 ];
 
+/// Largest payload and request of the core.
+const MOST_BYTES: u16 = 512;
+
 /// The PHY.
 #[derive(Debug)]
 struct LitePcie {
@@ -138,7 +141,8 @@ impl LitePcie {
     }
 
     fn offer(&mut self, pins: &mut Pins) {
-        if self.beat.is_none() {
+        // An offered beat stays; the next one may come later, also inside a TLP.
+        if self.beat.is_none() && !self.raw.pauses.next() {
             self.beat = self.next_beat();
         }
         let stream = &self.source;
@@ -156,7 +160,11 @@ impl LitePcie {
     fn collect(&mut self, pins: &Pins) -> Result<(), String> {
         let stream = &self.sink;
         if !pins.is_set(stream.valid) {
-            return if self.was_offered { Err("phy_sink: valid falls before ready".to_owned()) } else { Ok(()) };
+            return if self.was_offered {
+                Err("phy_sink: valid became 0 before the beat was accepted".to_owned())
+            } else {
+                Ok(())
+            };
         }
         let is_ready = pins.is_set(stream.ready);
         self.was_offered = !is_ready;
@@ -194,15 +202,15 @@ impl Block for LitePcie {
         }
         self.raw.choose(inputs);
         self.offer(pins);
-        let is_ready = !self.raw.pauses.next() && (self.raw.has_room() || !self.arriving.is_empty());
+        let is_ready = !self.raw.pauses.next() && (self.raw.has_buffer() || !self.arriving.is_empty());
         pins.set(self.sink.ready, is_ready.into());
-        let may_interrupt = inputs.msi_enable != 0 && inputs.bus_master != 0 && self.raw.has_room();
+        let may_interrupt = inputs.msi_enable != 0 && inputs.bus_master != 0 && self.raw.has_buffer();
         pins.set(self.msi_ready, (may_interrupt && !self.raw.pauses.next()).into());
         pins.set(self.reset, inputs.reset.into());
         pins.set(self.id, inputs.requester_id.into());
         pins.set(self.bus_master, inputs.bus_master.into());
-        pins.set(self.max_payload, inputs.mps.into());
-        pins.set(self.max_request, inputs.mrrs.into());
+        pins.set(self.max_payload, inputs.mps.min(MOST_BYTES).into());
+        pins.set(self.max_request, inputs.mrrs.min(MOST_BYTES).into());
     }
 
     fn sample(&mut self, inputs: &Inputs, pins: &Pins, outputs: &mut Outputs) -> Result<(), String> {

@@ -126,7 +126,7 @@ impl Pins {
         (two >> (low % 32) & ((1 << bits) - 1)) as u32
     }
 
-    /// Sets up to 32 bits of a port that are 0, from bit `low` on; those that it does not have are left out.
+    /// Sets up to 32 bits of a port, which must be 0 before, from bit `low` on; bits that it does not have are ignored.
     pub fn set_field(&mut self, pin: Pin, low: u32, bits: u32, value: u32) {
         let value = u64::from(value) & ((1 << bits) - 1);
         let two = value << (low % 32);

@@ -1,4 +1,4 @@
-//! What blocks have whose users send and receive whole TLPs: queues of both directions, ordering, and the MSI.
+//! Common parts of blocks that exchange whole TLPs with the design: queues of both directions, ordering, and the MSI.
 
 use crate::link::{Arrivals, Class, Departure, Note, Pauses, Sending, UsedCredits, msi};
 use lanemark_dut::{Inputs, Outputs};
@@ -10,8 +10,9 @@ const MOST_RECEIVED: usize = 64;
 /// TLPs of the design that it keeps.
 pub(crate) const MOST_DEPARTURES: usize = 8;
 
-/// Clocks for which a request may wait in the block: so much longer is the timer of a design that starts it before.
-pub(crate) const TIMER_SLACK_CLOCKS: u32 = 4096;
+/// Allowance for the timer of a design: clocks between the acceptance of a read and its transmission. The host withholds credits
+/// for up to 800 clocks, for each of eight reads if it has one credit only.
+pub(crate) const TIMER_SLACK_CLOCKS: u32 = 8192;
 
 /// A TLP for the design, in DWs whose first byte on the link is in bits 31:24.
 #[derive(Clone, Debug)]
@@ -75,7 +76,7 @@ impl RawBlock {
     }
 
     /// Whether it takes another TLP of the design.
-    pub fn has_room(&self) -> bool {
+    pub fn has_buffer(&self) -> bool {
         self.departures.len() < MOST_DEPARTURES
     }
 
@@ -126,7 +127,7 @@ impl RawBlock {
         }
     }
 
-    /// What is on the link in this clock. A malformed TLP is dropped.
+    /// Exchanges a beat with the link in each direction. A malformed TLP is dropped.
     pub fn exchange(&mut self, inputs: &Inputs, beat_bytes: usize, outputs: &mut Outputs) {
         outputs.rx_ready = u8::from(self.received.len() < MOST_RECEIVED);
         self.sending.offer(inputs, beat_bytes, outputs);

@@ -196,16 +196,21 @@ impl Series7 {
     }
 
     fn offer(&mut self, pins: &mut Pins) {
-        if self.beat.is_none() {
+        // An offered beat stays; the next one may come later, also inside a TLP.
+        if self.beat.is_none() && !self.raw.pauses.next() {
             self.beat = self.next_beat();
         }
         let Some(beat) = &self.beat else { return self.rx.offer(pins, &[], false) };
-        self.rx.offer(pins, &beat.dws, beat.is_last);
+        // Streams of 128 bits have their ends in tuser: tlast and tkeep say nothing there.
+        let is_wide = self.rx.data.dws() == 4;
+        self.rx.offer(pins, &beat.dws, beat.is_last && !is_wide);
+        if is_wide {
+            pins.set(self.rx.keep, 0xFFFF);
+        }
         let user = self.rx.user;
         pins.set_field(user, RX_POISONED, 1, u32::from(beat.is_poisoned));
         pins.set_field(user, RX_BAR_HIT, 8, beat.bar.map_or(0, |bar| 1 << bar));
-        // Streams of 64 bits have tlast and tkeep instead.
-        if self.rx.data.dws() == 4 {
+        if is_wide {
             for (low, place) in [(RX_START, beat.start.map(|dw| 4 * dw)), (RX_END, beat.end.map(|dw| 4 * dw + 3))] {
                 if let Some(byte) = place {
                     pins.set_field(user, low, 5, 1 << 4 | byte as u32);
@@ -253,10 +258,10 @@ impl Block for Series7 {
         self.raw.choose(inputs);
         self.offer(pins);
         // A packet that has begun is taken to its end.
-        let is_ready = !self.raw.pauses.next() && (self.raw.has_room() || self.tx.is_inside());
+        let is_ready = !self.raw.pauses.next() && (self.raw.has_buffer() || self.tx.is_inside());
         pins.set(self.tx.axi.ready, is_ready.into());
         // Between a request and its acceptance is at least a clock. Without Bus Master Enable, or without MSI, it waits.
-        let may_interrupt = inputs.msi_enable != 0 && inputs.bus_master != 0 && self.raw.has_room();
+        let may_interrupt = inputs.msi_enable != 0 && inputs.bus_master != 0 && self.raw.has_buffer();
         self.accepts_interrupt = self.wants_interrupt && may_interrupt && !self.raw.pauses.next();
         self.wants_interrupt &= !self.accepts_interrupt;
         let credits = self.credits(inputs);
@@ -290,10 +295,10 @@ impl Block for Series7 {
         let may_pause = self.tx.user(STREAMED, 1) == 0;
         if let Some(packet) = self.tx.take(pins, may_pause)? {
             if self.tx.user(ECRC_GENERATED, 1) != 0 {
-                return Err("s_axis_tx: tuser asks for a digest, which is not supported here".to_owned());
+                return Err("s_axis_tx: tuser[0] (ECRC generation) is 1; the model does not support it".to_owned());
             }
             if !packet.is_discontinued {
-                self.raw.depart(&packet.dws, self.tx.user(POISONED, 1) != 0);
+                self.raw.depart(&packet.dws, packet.flags >> POISONED & 1 != 0);
             }
         }
         self.selected = pins.get(self.ports.select);

@@ -94,8 +94,10 @@ impl Stream {
                 ));
             }
         }
+        // A beat of 32 bits is a DW: a signal of this name is another one.
+        let keep = |name: &str| if bits > 32 { pin(name) } else { Pin::default() };
         for name in ["rx_keep", "tx_keep"] {
-            let own = pin(name).bits();
+            let own = keep(name).bits();
             if bits > 32 && own != bits / 32 {
                 return Err(format!(
                     "{name} has {own} bits; in a stream of {bits} bits it has one for each DW, {}",
@@ -107,13 +109,13 @@ impl Stream {
             reset: pin("rst"),
             flr: pin("flr"),
             rx_data: pin("rx_data"),
-            rx_keep: pin("rx_keep"),
+            rx_keep: keep("rx_keep"),
             rx_valid: pin("rx_valid"),
             rx_last: pin("rx_last"),
             rx_bar: pin("rx_bar"),
             rx_ready: pin("rx_ready"),
             tx_data: pin("tx_data"),
-            tx_keep: pin("tx_keep"),
+            tx_keep: keep("tx_keep"),
             tx_valid: pin("tx_valid"),
             tx_last: pin("tx_last"),
             tx_ready: pin("tx_ready"),
@@ -152,7 +154,7 @@ impl Block for Stream {
         let keep = if self.tx_keep.bits() == 0 { 1 } else { pins.get(self.tx_keep) };
         let count = keep.count_ones() as usize;
         if count == 0 || keep.trailing_ones() as usize != count {
-            return Err(format!("tx_keep is {keep:#b}: it has ones for the first DWs of a beat, at least one"));
+            return Err(format!("tx_keep is {keep:#b}; the kept DWs begin with bit 0 and have no gap"));
         }
         for (bytes, dw) in outputs.tx_data.as_chunks_mut().0.iter_mut().zip(&dws[..count.min(dws.len())]) {
             *bytes = dw.to_be_bytes();
@@ -160,5 +162,9 @@ impl Block for Stream {
         outputs.tx_bytes = count as u8 * 4;
         outputs.tx_last = u8::from(pins.is_set(self.tx_last));
         Ok(())
+    }
+
+    fn has_function_level_reset(&self) -> bool {
+        self.flr.bits() > 0
     }
 }

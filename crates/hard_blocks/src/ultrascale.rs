@@ -49,6 +49,7 @@ const PORTS: &[PortRow] = &[
     from_design("s_axis_cc_tlast").with("s_axis_cc_tvalid"),
     from_design("s_axis_cc_tuser").with("s_axis_cc_tvalid"),
     to_design("s_axis_cc_tready"),
+    from_design("pcie_cq_np_req").optional(),
     to_design("cfg_max_payload").optional(),
     to_design("cfg_max_read_req").optional(),
     to_design("cfg_function_status").optional(),
@@ -69,6 +70,8 @@ const COMPLETION_DESCRIPTOR: usize = 3;
 const MOST_PACKETS: usize = 64;
 /// TLPs to the link that it keeps.
 const MOST_DEPARTURES: usize = 8;
+/// Non-posted requests that a design with `pcie_cq_np_req` can ask for in advance.
+const MOST_NON_POSTED_CREDITS: u32 = 32;
 /// Aperture of each BAR in descriptors of CQ: 64 KiB.
 const APERTURE: u32 = 16;
 
@@ -193,6 +196,7 @@ struct Ports {
     msi_fail: Pin,
     sequence: Pin,
     sequence_valid: Pin,
+    non_posted_request: Pin,
 }
 
 /// The block.
@@ -210,6 +214,8 @@ struct UltraScale {
     completions_in: VecDeque<UserPacket>,
     posted_arrived: u64,
     posted_taken: u64,
+    /// Non-posted requests that the design takes (`pcie_cq_np_req`).
+    non_posted_credits: u32,
     // To the link.
     rq: Collector,
     cc: Collector,
@@ -265,6 +271,7 @@ impl UltraScale {
                 msi_fail: pins.find("cfg_interrupt_msi_fail"),
                 sequence: pins.find("pcie_rq_seq_num0"),
                 sequence_valid: pins.find("pcie_rq_seq_num_vld0"),
+                non_posted_request: pins.find("pcie_cq_np_req"),
             },
             fields,
             is_wide,
@@ -275,6 +282,7 @@ impl UltraScale {
             completions_in: VecDeque::new(),
             posted_arrived: 0,
             posted_taken: 0,
+            non_posted_credits: 0,
             rq: Collector::new(rq, fields.rq_discontinue),
             cc: Collector::new(cc, fields.cc_discontinue),
             requests: VecDeque::new(),
@@ -303,6 +311,7 @@ impl UltraScale {
         self.cc.clear();
         self.posted_arrived = 0;
         self.posted_taken = 0;
+        self.non_posted_credits = 0;
         self.sending.clear();
         self.msi_is_sent = false;
         self.msi_has_failed = false;
@@ -371,7 +380,7 @@ impl UltraScale {
 
     fn request(&mut self, tlp: &Packet<&[u8]>, data: &[u8], bar: u8, own_id: u16) {
         let is_write = !data.is_empty();
-        // No descriptor tells the user that a write is poisoned.
+        // Descriptors of CQ have no poison bit.
         if is_write && tlp.ep() {
             return;
         }
@@ -427,7 +436,7 @@ impl UltraScale {
         };
         let skipped = (lower & 3).min(data.len() as u32);
         let carried = count.min(data.len() as u32 - skipped);
-        // The block knows how many bytes are missing; a byte count that is too small is the user's to find.
+        // A read ends by the bytes received; a Byte Count that is too small is not reported.
         let is_last = status != 0 || error == error::NO_DATA_OR_BYTE_COUNT || carried >= read.left;
         let ends = is_last && !matches!(error, error::TAG | error::OTHER_REQUEST | error::LOWER_ADDRESS);
         let place = if is_known { read.address as u32 & 0xF80 | lower } else { lower };
@@ -457,11 +466,13 @@ impl UltraScale {
     /// A packet of RQ.
     fn request_of_user(&mut self, packet: &Collected, own_id: u16) -> Result<(), String> {
         let Some((&[low, high, dw2, dw3], data)) = packet.dws.split_first_chunk::<REQUEST_DESCRIPTOR>() else {
-            return Err("s_axis_rq: a packet ends in its descriptor".to_owned());
+            return Err("s_axis_rq: a packet is shorter than its descriptor of 4 DW".to_owned());
         };
         let (kind, length) = (dw2 >> 11 & 15, dw2 & 2047);
         if kind > 1 {
-            return Err(format!("s_axis_rq: request type {kind} is not supported here"));
+            return Err(format!(
+                "s_axis_rq: request type {kind}; the model supports 0 (memory read) and 1 (memory write)"
+            ));
         }
         let is_write = kind == 1;
         check_length("s_axis_rq", length, 1, if is_write { length } else { 0 }, data.len())?;
@@ -508,7 +519,7 @@ impl UltraScale {
     /// A packet of CC.
     fn completion_of_user(&mut self, packet: &Collected, own_id: u16) -> Result<(), String> {
         let Some((&[dw0, dw1, dw2], data)) = packet.dws.split_first_chunk::<COMPLETION_DESCRIPTOR>() else {
-            return Err("s_axis_cc: a packet ends in its descriptor".to_owned());
+            return Err("s_axis_cc: a packet is shorter than its descriptor of 3 DW".to_owned());
         };
         let length = dw1 & 2047;
         check_length("s_axis_cc", length, 0, length, data.len())?;
@@ -578,9 +589,22 @@ impl UltraScale {
         }
     }
 
+    /// Whether the design takes the first packet of CQ now. Writes pass the reads that it does not take, if it has the port
+    /// `pcie_cq_np_req`.
+    fn takes_request(&mut self) -> bool {
+        let takes_reads = self.ports.non_posted_request.bits() == 0 || self.non_posted_credits > 0;
+        let may_be_taken = |packet: &UserPacket| packet.is_posted || takes_reads || packet.next > 0;
+        let Some(at) = self.requests_in.iter().position(may_be_taken) else { return false };
+        if let Some(packet) = self.requests_in.remove(at) {
+            self.requests_in.push_front(packet);
+        }
+        true
+    }
+
     /// Offers the next beat of the first packet of CQ.
     fn offer_request(&mut self, pins: &mut Pins) {
-        let Some(packet) = self.requests_in.front() else { return self.cq.offer(pins, &[], false) };
+        let takes = self.takes_request();
+        let Some(packet) = self.requests_in.front().filter(|_| takes) else { return self.cq.offer(pins, &[], false) };
         let (count, is_last) = beat(packet, &self.cq);
         self.cq.offer(pins, &packet.dws[packet.next..], is_last);
         let (user, fields) = (self.cq.user, self.fields);
@@ -689,6 +713,7 @@ impl Block for UltraScale {
             packet.next += beat(packet, &self.cq).0;
             if packet.has_ended() {
                 self.posted_taken += u64::from(packet.is_posted);
+                self.non_posted_credits = self.non_posted_credits.saturating_sub(u32::from(!packet.is_posted));
                 self.requests_in.pop_front();
             }
         }
@@ -711,11 +736,18 @@ impl Block for UltraScale {
             self.completion_of_user(&packet, inputs.requester_id)?;
         }
         self.interrupt(inputs, pins.get(self.ports.msi_int) as u32);
+        if pins.is_set(self.ports.non_posted_request) {
+            self.non_posted_credits = (self.non_posted_credits + 1).min(MOST_NON_POSTED_CREDITS);
+        }
         if outputs.rx_ready != 0
             && let Some((tlp, bar)) = self.arrivals.take(inputs)
         {
             self.arrive(&tlp, bar, inputs.requester_id);
         }
         Ok(())
+    }
+
+    fn has_function_level_reset(&self) -> bool {
+        self.ports.flr_in_process.bits() > 0
     }
 }

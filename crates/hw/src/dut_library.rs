@@ -49,7 +49,7 @@ pub enum DutError {
         /// What is missing or different.
         what: String,
     },
-    /// It has a list of ports that cannot be.
+    /// Its list of ports is invalid.
     #[error("{path}: lanemark_dut_ports: {what}")]
     BadPorts {
         /// Its path.
@@ -57,7 +57,7 @@ pub enum DutError {
         /// What is wrong.
         what: String,
     },
-    /// Its ports are those of no interface.
+    /// Its ports match no interface.
     #[error("{path}: {why}; docs/guide/rtl.md lists the interfaces")]
     NotAttached {
         /// Its path.
@@ -151,7 +151,8 @@ impl DutLibrary {
             },
             _ => {
                 return Err(other(format!(
-                    "it has version {version} of the interface, and this program versions {STREAM} and {PORTS}"
+                    "lanemark_dut_abi returned {version}, and this program supports {STREAM} (TLPs) and {PORTS} (ports); build it \
+                     again with rtl/build"
                 )));
             }
         };
@@ -164,7 +165,7 @@ impl DutLibrary {
             watchdog: watchdog.clone(),
             _library: Arc::new(InMemory { library: Some(library), calls }),
         };
-        // Ports that fit no interface are seen before the first run.
+        // Unknown interfaces are reported before the first run.
         if let Kind::Ports { .. } = kind {
             loaded.open("")?;
         }
@@ -226,12 +227,12 @@ impl LoadedDut {
     #[must_use]
     pub fn interface(&self) -> String {
         match &self.0 {
-            Loaded::Stream { beat_bytes, .. } => format!("model with a stream of TLPs, {} bits", beat_bytes * 8),
+            Loaded::Stream { beat_bytes, .. } => format!("software model, TLPs in beats of {} bits", beat_bytes * 8),
             Loaded::Ports(design) => design.attached().described(),
         }
     }
 
-    /// Inputs of the design that are no part of its interface: they stay 0.
+    /// Inputs of the design that the model of its interface does not have: they are 0.
     #[must_use]
     pub fn undriven(&self) -> Vec<&str> {
         match &self.0 {

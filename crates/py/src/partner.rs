@@ -5,6 +5,7 @@ use lanemark_adversary::{Finding, PartnerSettings, Rule};
 use lanemark_dut::Outputs;
 use lanemark_hard_blocks::{Attached, Interface, Pin, Port, PortRow};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyInt};
 
 /// Root complex and host memory, and the block between them and the ports of a design.
@@ -13,7 +14,8 @@ pub struct Partner {
     host: lanemark_adversary::Partner,
     attached: Attached,
     inputs: Vec<Pin>,
-    outputs: Vec<Pin>,
+    /// Name, place, and whether it has no valid signal.
+    outputs: Vec<(&'static str, Pin, bool)>,
     /// DWs of all inputs that the simulator has.
     shown: Vec<Vec<u32>>,
     is_in_reset: bool,
@@ -56,17 +58,23 @@ impl Partner {
             memory_bytes,
         };
         let host = lanemark_adversary::Partner::new(settings).map_err(|error| raised(Kind::Usage, &error))?;
-        let pins = |is_input: bool| {
-            let there = rows(interface, is_input).map(|row| attached.pins.find(row.name));
-            there.filter(|pin| pin.bits() > 0).collect::<Vec<Pin>>()
+        let there = |row: &&'static PortRow| attached.pins.find(row.name).bits() > 0;
+        let inputs = rows(interface, true).filter(there).map(|row| attached.pins.find(row.name)).collect::<Vec<Pin>>();
+        let (controls, data): (Vec<&'static PortRow>, Vec<&'static PortRow>) =
+            rows(interface, false).filter(there).partition(|row| row.valid.is_none());
+        let of = |control: &&'static PortRow| {
+            let control = Some(control.name);
+            data.iter().filter(move |row| row.valid == control)
         };
-        let (inputs, outputs) = (pins(true), pins(false));
+        let outputs = controls.iter().chain(controls.iter().flat_map(of));
+        let output = |row: &&'static PortRow| (row.name, attached.pins.find(row.name), row.valid.is_none());
+        let outputs = outputs.map(output).collect();
         let shown = vec![Vec::new(); inputs.len()];
         Ok(Partner { host, attached, inputs, outputs, shown, is_in_reset: true })
     }
 
-    /// Inputs of the design that are not what they were: their places in the list of [`interface_of`] without the ports that
-    /// the design does not have, and their values.
+    /// Inputs that changed since the last clock: index among those that the design has, in the order of [`interface_of`], and
+    /// value.
     fn drive<'py>(&mut self, py: Python<'py>) -> PyResult<Vec<(usize, Bound<'py, PyAny>)>> {
         let inputs = self.host.drive();
         self.is_in_reset = inputs.reset != 0;
@@ -89,16 +97,15 @@ impl Partner {
         self.is_in_reset
     }
 
-    /// Checks the outputs of the design in this clock; returns a broken rule.
-    fn sample(&mut self, values: Vec<Bound<'_, PyInt>>) -> PyResult<Option<Broken>> {
-        for (pin, value) in self.outputs.iter().zip(values) {
-            if pin.bits() <= 64 {
-                self.attached.pins.set(*pin, value.extract()?);
-            } else {
-                let bytes: Vec<u8> = value.call_method1("to_bytes", (pin.dws() * 4, "little"))?.extract()?;
-                for (dw, bytes) in self.attached.pins.dws_mut(*pin).iter_mut().zip(bytes.as_chunks().0) {
-                    *dw = u32::from_le_bytes(*bytes);
-                }
+    /// Checks the outputs of the design in this clock; returns a broken rule. `values` has the bits of each output as text, the
+    /// highest first: the outputs without a valid signal, then the others grouped by valid signal. An empty text is not valid;
+    /// in a reset there are none.
+    fn sample(&mut self, values: Vec<PyBackedStr>) -> Option<Broken> {
+        for ((name, pin, is_control), bits) in self.outputs.iter().zip(&values) {
+            let has_value = read(bits, self.attached.pins.dws_mut(*pin));
+            if *is_control && !has_value {
+                let what = format!("{name} is {bits}, neither 0 nor 1");
+                return broken(Err::<(), _>(Finding { rule: Rule::Assertion, what, clock: self.host.clock() })).err();
             }
         }
         let mut outputs = Outputs::default();
@@ -107,7 +114,7 @@ impl Partner {
             Ok(()) => host.sample(&outputs),
             Err(what) => Err(Finding { rule: Rule::Assertion, what, clock: host.clock() }),
         };
-        Ok(broken(sampled).err())
+        broken(sampled).err()
     }
 
     /// Sets or clears the reset.
@@ -209,6 +216,17 @@ fn outside(address: u64, length: usize) -> PyErr {
     raised(Kind::Usage, &format!("{length} B at {address:#x} are outside the host memory"))
 }
 
+/// Reads the bits of a number, the highest first; those that are neither 0 nor 1 are read as 0. Returns whether all are.
+fn read(bits: &str, dws: &mut [u32]) -> bool {
+    dws.fill(0);
+    for (at, bit) in bits.bytes().rev().enumerate() {
+        if let (b'1', Some(dw)) = (bit, dws.get_mut(at / 32)) {
+            *dw |= 1 << (at % 32);
+        }
+    }
+    bits.bytes().all(|bit| matches!(bit, b'0' | b'1'))
+}
+
 /// A number of a port in Python.
 fn number<'py>(py: Python<'py>, dws: &[u32]) -> PyResult<Bound<'py, PyAny>> {
     if let [low] = dws {
@@ -230,8 +248,7 @@ fn found(has_port: impl Fn(&str) -> bool) -> PyResult<&'static Interface> {
     lanemark_hard_blocks::interface_of(has_port).map_err(|error| raised(Kind::Usage, &error.to_string()))
 }
 
-/// Name, clock, inputs and outputs of an interface; an output has the name of the port whose 1 says that it has a value, or an
-/// empty one.
+/// Name, clock, inputs and outputs of an interface; an output has the name of its valid signal, or an empty one.
 type InterfacePorts = (&'static str, &'static str, Vec<&'static str>, Vec<(&'static str, &'static str)>);
 
 /// The interface of a design with these ports.

@@ -89,7 +89,7 @@ pub(super) struct LoadedDesign {
 unsafe impl Send for LoadedDesign {}
 
 impl LoadedDesign {
-    /// Asks a device for its ports.
+    /// Reads the list of ports of a device.
     ///
     /// # Errors
     /// What is wrong with them.
