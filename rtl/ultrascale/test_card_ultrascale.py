@@ -1,7 +1,7 @@
 """The card with streams of the UltraScale+ hard block, under the model of that block in cocotbext-pcie.
 
 That model was written by others, so it has other errors than ours: rtl/cocotb_run card_ultrascale
-rtl/ultrascale/test_card_ultrascale.py rtl/card/*.sv rtl/ultrascale/*.sv
+rtl/ultrascale/test_card_ultrascale.py rtl/card/*.sv rtl/adapters/*.sv rtl/ultrascale/*.sv
 """
 
 import random
