@@ -17,6 +17,7 @@ from lanemark import _lanemark
 
 __all__ = ["Broken", "RootComplex", "Transfer"]
 
+
 class Broken(AssertionError):
     """A rule that the device breaks; the test fails."""
 
