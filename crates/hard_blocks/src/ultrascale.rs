@@ -5,6 +5,8 @@
 //! from memory and not checked against its text: PG213, "UltraScale+ Devices Integrated Block for PCI Express". `rtl/README.md`
 //! lists what is fixed and what is left out.
 
+mod packet;
+
 use crate::axi::{Axi, Collected, Collector};
 use crate::interface::{Block, Interface, PortRow, from_design, to_design};
 use crate::link::{Arrivals, Class, Departure, Note, Pauses, Sending, UsedCredits, first_dw, msi};
@@ -12,6 +14,7 @@ use crate::pins::{Pin, Pins};
 use lanemark_dut::{Inputs, Outputs};
 use lanemark_wire::byte_enable::{byte_count, lower_address};
 use lanemark_wire::{Packet, TlpKind};
+use packet::{COMPLETION_DESCRIPTOR, NARROW, REQUEST_DESCRIPTOR, UserFields, UserPacket, WIDE, check_length, error};
 use std::collections::VecDeque;
 
 pub(crate) const INTERFACE: Interface = Interface {
@@ -63,109 +66,12 @@ const PORTS: &[PortRow] = &[
     to_design("pcie_rq_seq_num_vld0").optional(),
 ];
 
-/// DWs of a descriptor of RQ and CQ, and of CC and RC.
-const REQUEST_DESCRIPTOR: usize = 4;
-const COMPLETION_DESCRIPTOR: usize = 3;
 /// Packets that the block keeps for each direction of a stream.
 const MOST_PACKETS: usize = 64;
 /// TLPs to the link that it keeps.
 const MOST_DEPARTURES: usize = 8;
 /// Non-posted requests that a design with `pcie_cq_np_req` can ask for in advance.
 const MOST_NON_POSTED_CREDITS: u32 = 32;
-/// Aperture of each BAR in descriptors of CQ: 64 KiB.
-const APERTURE: u32 = 16;
-
-/// Error codes of RC, the first of these that applies.
-mod error {
-    pub(super) const NONE: u32 = 0;
-    pub(super) const POISONED: u32 = 1;
-    pub(super) const STATUS: u32 = 2;
-    pub(super) const NO_DATA_OR_BYTE_COUNT: u32 = 3;
-    pub(super) const OTHER_REQUEST: u32 = 4;
-    pub(super) const LOWER_ADDRESS: u32 = 5;
-    pub(super) const TAG: u32 = 6;
-    pub(super) const FUNCTION_LEVEL_RESET: u32 = 8;
-    pub(super) const TIMEOUT: u32 = 9;
-}
-
-/// Places in `tuser`, which streams of 512 bits have for two packets in a beat.
-#[derive(Debug)]
-struct UserFields {
-    rq_last_be: u32,
-    rq_discontinue: u32,
-    cc_discontinue: u32,
-    cq_last_be: u32,
-    cq_byte_enables: u32,
-    cq_is_start: u32,
-    /// Bit of the end, and bit and width of the place of its last DW.
-    cq_end: Option<(u32, u32, u32)>,
-    rc_is_start: u32,
-    rc_end: (u32, u32, u32),
-}
-
-const NARROW: UserFields = UserFields {
-    rq_last_be: 4,
-    rq_discontinue: 11,
-    cc_discontinue: 0,
-    cq_last_be: 4,
-    cq_byte_enables: 8,
-    cq_is_start: 40,
-    cq_end: None,
-    rc_is_start: 32,
-    rc_end: (34, 35, 3),
-};
-
-const WIDE: UserFields = UserFields {
-    rq_last_be: 8,
-    rq_discontinue: 36,
-    cc_discontinue: 16,
-    cq_last_be: 8,
-    cq_byte_enables: 16,
-    cq_is_start: 80,
-    cq_end: Some((86, 88, 4)),
-    rc_is_start: 64,
-    rc_end: (76, 80, 4),
-};
-
-/// A packet on CQ or RC, and the place of the next beat.
-#[derive(Debug)]
-struct UserPacket {
-    /// Descriptor and data.
-    dws: Vec<u32>,
-    /// Enabled bytes of each of them; 0 for the descriptor.
-    enables: Vec<u8>,
-    first_be: u8,
-    last_be: u8,
-    is_posted: bool,
-    /// Number of writes that arrived before: a completion follows them.
-    posted_before: u64,
-    next: usize,
-}
-
-impl UserPacket {
-    fn new(descriptor: &[u32], posted_before: u64) -> UserPacket {
-        UserPacket {
-            dws: descriptor.to_vec(),
-            enables: vec![0; descriptor.len()],
-            first_be: 0,
-            last_be: 0,
-            is_posted: false,
-            posted_before,
-            next: 0,
-        }
-    }
-
-    /// Appends a DW in the order of the link, with its enabled bytes.
-    fn push(&mut self, dw: &[u8], enables: u8) {
-        self.dws.push(u32::from_le_bytes([dw[0], dw[1], dw[2], dw[3]]));
-        self.enables.push(enables);
-    }
-
-    fn has_ended(&self) -> bool {
-        self.next == self.dws.len()
-    }
-}
-
 /// An outstanding read.
 #[derive(Clone, Copy, Debug, Default)]
 struct Read {
@@ -243,8 +149,7 @@ impl UltraScale {
         let bits = streams[0].data.bits();
         for axi in streams {
             if axi.data.bits() != bits || !matches!(bits, 64 | 128 | 256 | 512) {
-                let name = axi.name;
-                let own = axi.data.bits();
+                let (name, own) = (axi.name, axi.data.bits());
                 return Err(format!(
                     "{name}_tdata has {own} bits; the four streams have the same width, 64, 128, 256 or 512 bits"
                 ));
@@ -384,29 +289,7 @@ impl UltraScale {
         if is_write && tlp.ep() {
             return;
         }
-        let address = tlp.address();
-        let descriptor = [
-            address as u32 & !3,
-            (address >> 32) as u32,
-            u32::from(tlp.length()) | u32::from(is_write) << 11 | u32::from(tlp.requester_id().0) << 16,
-            u32::from(tlp.tag() & 255)
-                | u32::from(own_id & 255) << 8
-                | u32::from(bar) << 16
-                | APERTURE << 19
-                | u32::from(tlp.tc()) << 25
-                | u32::from(tlp.attr()) << 28,
-        ];
-        let mut packet = UserPacket::new(&descriptor, 0);
-        (packet.first_be, packet.last_be, packet.is_posted) = (tlp.first_be(), tlp.last_be(), is_write);
-        let count = data.len() / 4;
-        for (at, dw) in data.chunks_exact(4).enumerate() {
-            let enables = match at {
-                0 => packet.first_be,
-                at if at + 1 == count => packet.last_be,
-                _ => 15,
-            };
-            packet.push(dw, enables);
-        }
+        let packet = UserPacket::of_request(tlp, data, bar, own_id);
         self.posted_arrived += u64::from(is_write);
         self.requests_in.push_back(packet);
     }
@@ -604,55 +487,19 @@ impl UltraScale {
     /// Offers the next beat of the first packet of CQ.
     fn offer_request(&mut self, pins: &mut Pins) {
         let takes = self.takes_request();
-        let Some(packet) = self.requests_in.front().filter(|_| takes) else { return self.cq.offer(pins, &[], false) };
-        let (count, is_last) = beat(packet, &self.cq);
-        self.cq.offer(pins, &packet.dws[packet.next..], is_last);
-        let (user, fields) = (self.cq.user, self.fields);
-        for (at, enables) in packet.enables[packet.next..][..count].iter().enumerate() {
-            pins.set_field(user, fields.cq_byte_enables + 4 * at as u32, 4, u32::from(*enables));
-        }
-        if packet.next == 0 {
-            pins.set_field(user, 0, 4, u32::from(packet.first_be));
-            pins.set_field(user, fields.cq_last_be, 4, u32::from(packet.last_be));
-            pins.set_field(user, fields.cq_is_start, 1, 1);
-        }
-        if let (true, Some((end, place, bits))) = (is_last, fields.cq_end) {
-            pins.set_field(user, end, 1, 1);
-            pins.set_field(user, place, bits, count as u32 - 1);
+        match self.requests_in.front().filter(|_| takes) {
+            Some(packet) => packet.offer_on_cq(&self.cq, self.fields, pins),
+            None => self.cq.offer(pins, &[], false),
         }
     }
 
     /// Offers the next beat of the first packet of RC, which does not pass earlier writes.
     fn offer_completion(&mut self, pins: &mut Pins) {
-        let first = self.completions_in.front().filter(|packet| packet.posted_before <= self.posted_taken);
-        let Some(packet) = first else { return self.rc.offer(pins, &[], false) };
-        let (count, is_last) = beat(packet, &self.rc);
-        self.rc.offer(pins, &packet.dws[packet.next..], is_last);
-        let (user, fields) = (self.rc.user, self.fields);
-        for (at, enables) in packet.enables[packet.next..][..count].iter().enumerate() {
-            pins.set_field(user, 4 * at as u32, 4, u32::from(*enables));
-        }
-        pins.set_field(user, fields.rc_is_start, 1, u32::from(packet.next == 0));
-        if is_last {
-            let (end, place, bits) = fields.rc_end;
-            pins.set_field(user, end, 1, 1);
-            pins.set_field(user, place, bits, count as u32 - 1);
+        match self.completions_in.front().filter(|packet| packet.posted_before <= self.posted_taken) {
+            Some(packet) => packet.offer_on_rc(&self.rc, self.fields, pins),
+            None => self.rc.offer(pins, &[], false),
         }
     }
-}
-
-/// DWs of the next beat of a packet, and whether it is the last one.
-fn beat(packet: &UserPacket, axi: &Axi) -> (usize, bool) {
-    let left = packet.dws.len() - packet.next;
-    (left.min(axi.data.dws()), left <= axi.data.dws())
-}
-
-/// Compares the length in a descriptor with that of the packet, in DWs.
-fn check_length(stream: &str, length: u32, least: u32, expected: u32, found: usize) -> Result<(), String> {
-    if !(least..=1024).contains(&length) || expected as usize != found {
-        return Err(format!("{stream}: the descriptor announces {length} DW, and {found} DW of data follow"));
-    }
-    Ok(())
 }
 
 impl Block for UltraScale {
@@ -710,7 +557,7 @@ impl Block for UltraScale {
         if self.cq.is_taken(pins)
             && let Some(packet) = self.requests_in.front_mut()
         {
-            packet.next += beat(packet, &self.cq).0;
+            packet.advance(&self.cq);
             if packet.has_ended() {
                 self.posted_taken += u64::from(packet.is_posted);
                 self.non_posted_credits = self.non_posted_credits.saturating_sub(u32::from(!packet.is_posted));
@@ -720,7 +567,7 @@ impl Block for UltraScale {
         if self.rc.is_taken(pins)
             && let Some(packet) = self.completions_in.front_mut()
         {
-            packet.next += beat(packet, &self.rc).0;
+            packet.advance(&self.rc);
             if packet.has_ended() {
                 self.completions_in.pop_front();
             }

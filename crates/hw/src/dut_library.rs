@@ -6,19 +6,21 @@
 #![allow(unsafe_code)]
 
 mod design;
+mod device;
 mod watchdog;
 
 pub use watchdog::{Hang, Watchdog};
 
 use design::{Evaluate, LoadedDesign, Ports};
+use device::{Device, Failure, Free, InMemory};
 use lanemark_dut::{Dut, Inputs, MOST_BEAT_BYTES, Outputs};
 use lanemark_hard_blocks::{AttachError, BehindBlock};
 use libloading::Library;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::c_void;
 use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use watchdog::{Calls, Function};
+use watchdog::Function;
 
 /// Versions of the interface.
 const STREAM: u32 = 1;
@@ -26,9 +28,7 @@ const PORTS: u32 = 2;
 
 type Abi = unsafe extern "C" fn() -> u32;
 type New = unsafe extern "C" fn() -> *mut c_void;
-type Free = unsafe extern "C" fn(*mut c_void);
 type Clock = unsafe extern "C" fn(*mut c_void, *const Inputs, *mut Outputs);
-type Failure = unsafe extern "C" fn(*mut c_void) -> *const c_char;
 
 /// Reason why a library is no device under test.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -83,7 +83,7 @@ pub struct DutLibrary {
     kind: Kind,
     watchdog: Watchdog,
     /// Keeps the functions in memory.
-    _library: Arc<InMemory>,
+    library: Arc<InMemory>,
 }
 
 /// The functions that only one version of the interface has.
@@ -91,20 +91,6 @@ pub struct DutLibrary {
 enum Kind {
     Stream { clock: Clock, beat_bytes: usize },
     Ports { ports: Ports, evaluate: Evaluate },
-}
-
-/// A library in memory; its finaliser is a call, too.
-#[derive(Debug)]
-struct InMemory {
-    library: Option<Library>,
-    calls: Arc<Calls>,
-}
-
-impl Drop for InMemory {
-    fn drop(&mut self) {
-        let library = self.library.take();
-        self.calls.call(Function::Unload, || drop(library));
-    }
 }
 
 impl DutLibrary {
@@ -163,7 +149,7 @@ impl DutLibrary {
             kind,
             path: shared,
             watchdog: watchdog.clone(),
-            _library: Arc::new(InMemory { library: Some(library), calls }),
+            library: Arc::new(InMemory { library: Some(library), calls }),
         };
         // Unknown interfaces are reported before the first run.
         if let Kind::Ports { .. } = kind {
@@ -181,7 +167,8 @@ impl DutLibrary {
         // SAFETY: the function of the interface; it may be called by any thread.
         let device = NonNull::new(calls.call(Function::New, || unsafe { (self.new)() }));
         let device = device.ok_or_else(|| DutError::NoDevice { path: self.path.to_string() })?;
-        let device = Device { pointer: device, calls, library: self.clone() };
+        let device =
+            Device { pointer: device, calls, failure: self.failure, free: self.free, _library: self.library.clone() };
         match self.kind {
             Kind::Stream { clock, beat_bytes } => Ok(LoadedDut(Loaded::Stream { device, clock, beat_bytes })),
             Kind::Ports { ports, evaluate } => {
@@ -192,33 +179,6 @@ impl DutLibrary {
                 Ok(LoadedDut(Loaded::Ports(Box::new(design))))
             }
         }
-    }
-}
-
-/// A device of a library, which is freed with it.
-#[derive(Debug)]
-struct Device {
-    pointer: NonNull<c_void>,
-    calls: Arc<Calls>,
-    library: DutLibrary,
-}
-
-// SAFETY: by `rtl/lanemark_dut.h`, a device may move between threads; only one owner has it, so its calls do not overlap.
-unsafe impl Send for Device {}
-
-impl Device {
-    fn failed_assertion(&mut self) -> Option<String> {
-        // SAFETY: the device is open.
-        let text = self.calls.call(Function::Failure, || unsafe { (self.library.failure)(self.pointer.as_ptr()) });
-        // SAFETY: the text is valid until the next call of the device.
-        (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
-    }
-}
-
-impl Drop for Device {
-    fn drop(&mut self) {
-        // SAFETY: the device is open, and is not used afterwards.
-        self.calls.call(Function::Free, || unsafe { (self.library.free)(self.pointer.as_ptr()) });
     }
 }
 

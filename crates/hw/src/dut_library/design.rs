@@ -1,6 +1,6 @@
 //! A device with ports, version 2 of `rtl/lanemark_dut.h`.
 
-use super::Device;
+use super::device::Device;
 use super::watchdog::Function;
 use lanemark_hard_blocks::{Design, Pin, Pins, Port};
 use std::ffi::{CStr, c_char, c_void};
