@@ -167,8 +167,14 @@ impl DutLibrary {
         // SAFETY: the function of the interface; it may be called by any thread.
         let device = NonNull::new(calls.call(Function::New, || unsafe { (self.new)() }));
         let device = device.ok_or_else(|| DutError::NoDevice { path: self.path.to_string() })?;
-        let device =
-            Device { pointer: device, calls, failure: self.failure, free: self.free, _library: self.library.clone() };
+        let device = Device {
+            pointer: device,
+            calls,
+            failure: self.failure,
+            free: self.free,
+            _library: self.library.clone(),
+            _watchdog: self.watchdog.clone(),
+        };
         match self.kind {
             Kind::Stream { clock, beat_bytes } => Ok(LoadedDut(Loaded::Stream { device, clock, beat_bytes })),
             Kind::Ports { ports, evaluate } => {

@@ -1,6 +1,6 @@
 //! A device of a library, and the library in memory.
 
-use super::watchdog::{Calls, Function};
+use super::watchdog::{Calls, Function, Watchdog};
 use libloading::Library;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::NonNull;
@@ -34,6 +34,8 @@ pub(super) struct Device {
     pub free: Free,
     /// Keeps the functions in memory.
     pub _library: Arc<InMemory>,
+    /// Keeps the thread that watches the calls.
+    pub _watchdog: Watchdog,
 }
 
 // SAFETY: by `rtl/lanemark_dut.h`, a device may move between threads; only one owner has it, so its calls do not overlap.
