@@ -26,7 +26,7 @@ pub enum AttachError {
         port: &'static str,
         /// Name of the interface.
         interface: &'static str,
-        /// What the interface is.
+        /// [`Interface::about`].
         about: &'static str,
     },
     /// A port has the other direction.

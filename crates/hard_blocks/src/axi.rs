@@ -112,7 +112,7 @@ impl Collector {
     /// Takes the beat of a clock; returns the packet that it ends. `may_pause` says whether `tvalid` may be 0 inside a packet.
     ///
     /// # Errors
-    /// What the design does wrong.
+    /// The rule of AXI4-Stream or of the block that the design breaks, and the name of the stream.
     pub fn take(&mut self, pins: &Pins, may_pause: bool) -> Result<Option<Collected>, String> {
         let axi = &self.axi;
         let wrong = |what: &str| Err(format!("{}: {what}", axi.name));

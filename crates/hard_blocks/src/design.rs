@@ -25,7 +25,7 @@ pub trait Design {
 pub struct BehindBlock<D> {
     design: D,
     attached: Attached,
-    /// What the block does not accept.
+    /// Message of the block about the first output of the design that it refused.
     refused: Option<String>,
     has_failed: bool,
 }

@@ -66,7 +66,7 @@ pub(crate) const fn from_design(name: &'static str) -> PortRow {
 pub struct Interface {
     /// Its name.
     pub name: &'static str,
-    /// What it is.
+    /// The block and its streams in words, for messages.
     pub about: &'static str,
     /// The port of its clock.
     pub clock: &'static str,

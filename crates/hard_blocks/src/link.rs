@@ -53,7 +53,7 @@ pub(crate) enum Note {
     Plain,
     /// Tag and sequence number of a request.
     Request { tag: u8, sequence: u8 },
-    /// It is the MSI.
+    /// The TLP is the MSI.
     Msi,
 }
 

@@ -54,7 +54,7 @@ pub enum DutError {
     BadPorts {
         /// Its path.
         path: String,
-        /// What is wrong.
+        /// The number of the port without a name, a value or a width; or the number of ports.
         what: String,
     },
     /// Its ports match no interface.

@@ -92,7 +92,7 @@ impl LoadedDesign {
     /// Reads the list of ports of a device.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The number of the port without a name, a value or a width; or the number of ports.
     pub fn new(device: Device, ports: Ports, evaluate: Evaluate) -> Result<LoadedDesign, String> {
         let mut count = 0;
         // SAFETY: the device is open.
