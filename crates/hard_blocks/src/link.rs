@@ -1,6 +1,7 @@
 //! The link side of all blocks: whole TLPs from beats and back, credits, and pauses.
 
 use lanemark_dut::{Inputs, Outputs};
+use lanemark_wire::FlowClass;
 
 /// TLPs from the link.
 #[derive(Debug, Default)]
@@ -27,19 +28,11 @@ impl Arrivals {
     }
 }
 
-/// Class of a TLP to the link.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Class {
-    Posted,
-    NonPosted,
-    Completion,
-}
-
 /// A TLP to the link.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Departure {
     pub bytes: Vec<u8>,
-    pub class: Class,
+    pub class: FlowClass,
     /// Units of 16 B.
     pub data_credits: u32,
     /// Data that are kept with it until it is sent.
@@ -108,9 +101,9 @@ impl UsedCredits {
     pub fn fit(self, tlp: &Departure, inputs: &Inputs) -> bool {
         let has_room = |limit: u32, used: u32, modulo: u32| limit.wrapping_sub(used) & (modulo - 1) <= modulo / 2;
         match tlp.class {
-            Class::Completion => true,
-            Class::NonPosted => has_room(inputs.non_posted_headers.into(), self.non_posted_headers + 1, 1 << 8),
-            Class::Posted => {
+            FlowClass::Completion => true,
+            FlowClass::NonPosted => has_room(inputs.non_posted_headers.into(), self.non_posted_headers + 1, 1 << 8),
+            FlowClass::Posted => {
                 has_room(inputs.posted_headers.into(), self.posted_headers + 1, 1 << 8)
                     && has_room(inputs.posted_data.into(), self.posted_data + tlp.data_credits, 1 << 12)
             }
@@ -119,9 +112,9 @@ impl UsedCredits {
 
     pub fn take(&mut self, tlp: &Departure) {
         match tlp.class {
-            Class::Completion => {}
-            Class::NonPosted => self.non_posted_headers = self.non_posted_headers.wrapping_add(1),
-            Class::Posted => {
+            FlowClass::Completion => {}
+            FlowClass::NonPosted => self.non_posted_headers = self.non_posted_headers.wrapping_add(1),
+            FlowClass::Posted => {
                 self.posted_headers = self.posted_headers.wrapping_add(1);
                 self.posted_data = self.posted_data.wrapping_add(tlp.data_credits);
             }
@@ -164,5 +157,5 @@ pub(crate) fn msi(inputs: &Inputs, vector: u32) -> Departure {
     }
     push(inputs.msi_address as u32);
     bytes.extend_from_slice(&(inputs.msi_data | vector).to_le_bytes());
-    Departure { bytes, class: Class::Posted, data_credits: 1, note: Note::Msi }
+    Departure { bytes, class: FlowClass::Posted, data_credits: 1, note: Note::Msi }
 }

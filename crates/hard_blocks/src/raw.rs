@@ -1,6 +1,6 @@
 //! Common parts of blocks that exchange whole TLPs with the design: queues of both directions, ordering, and the MSI.
 
-use crate::link::{Arrivals, Class, Departure, Note, Pauses, Sending, UsedCredits, msi};
+use crate::link::{Arrivals, Departure, Note, Pauses, Sending, UsedCredits, msi};
 use lanemark_dut::{Inputs, Outputs};
 use lanemark_wire::{FlowClass, Packet, TlpKind};
 use std::collections::VecDeque;
@@ -88,11 +88,8 @@ impl RawBlock {
             *byte |= 0x40;
         }
         let packet = Packet::new(&bytes[..]).ok();
-        let class = match packet.and_then(|packet| packet.kind()).map(TlpKind::class) {
-            Some(FlowClass::NonPosted) => Class::NonPosted,
-            Some(FlowClass::Completion) => Class::Completion,
-            Some(FlowClass::Posted) | None => Class::Posted,
-        };
+        let kind = packet.and_then(|packet| packet.kind());
+        let class = kind.map_or(FlowClass::Posted, TlpKind::class);
         let data_bytes = packet.map_or(0, |packet| packet.data_bytes());
         let data_credits = data_bytes.div_ceil(16) as u32;
         self.departures.push_back(Departure { bytes, class, data_credits, note: Note::Plain });
@@ -112,7 +109,7 @@ impl RawBlock {
         let mut is_behind = false;
         for at in 0..self.departures.len() {
             let tlp = &self.departures[at];
-            let is_non_posted = tlp.class == Class::NonPosted;
+            let is_non_posted = tlp.class == FlowClass::NonPosted;
             if self.used.fit(tlp, inputs) && !(is_non_posted && is_behind) {
                 self.used.take(tlp);
                 if let Some(tlp) = self.departures.remove(at) {

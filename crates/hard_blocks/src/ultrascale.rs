@@ -9,11 +9,11 @@ mod packet;
 
 use crate::axi::{Axi, Collected, Collector};
 use crate::interface::{Block, Interface, PortRow, from_design, to_design};
-use crate::link::{Arrivals, Class, Departure, Note, Pauses, Sending, UsedCredits, first_dw, msi};
+use crate::link::{Arrivals, Departure, Note, Pauses, Sending, UsedCredits, first_dw, msi};
 use crate::pins::{Pin, Pins};
 use lanemark_dut::{Inputs, Outputs};
 use lanemark_wire::byte_enable::{byte_count, lower_address};
-use lanemark_wire::{Packet, TlpKind};
+use lanemark_wire::{FlowClass, Packet, TlpKind};
 use packet::{COMPLETION_DESCRIPTOR, NARROW, REQUEST_DESCRIPTOR, UserFields, UserPacket, WIDE, check_length, error};
 use std::collections::VecDeque;
 
@@ -392,7 +392,7 @@ impl UltraScale {
         }
         self.requests.push_back(Departure {
             bytes,
-            class: if is_write { Class::Posted } else { Class::NonPosted },
+            class: if is_write { FlowClass::Posted } else { FlowClass::NonPosted },
             data_credits: if is_write { length.div_ceil(4) } else { 0 },
             note: Note::Request { tag: tag as u8, sequence: sequence as u8 },
         });
@@ -417,7 +417,7 @@ impl UltraScale {
         push(completer << 16 | (dw1 >> 11 & 7) << 13 | dw0 >> 16 & 4095);
         push(dw1 >> 16 << 16 | (dw2 & 255) << 8 | dw0 & 127);
         bytes.extend(data.iter().flat_map(|dw| dw.to_le_bytes()));
-        let (class, note) = (Class::Completion, Note::Plain);
+        let (class, note) = (FlowClass::Completion, Note::Plain);
         self.completions.push_back(Departure { bytes, class, data_credits: 0, note });
         Ok(())
     }
@@ -448,7 +448,7 @@ impl UltraScale {
         let mut is_behind_read = false;
         for at in 0..self.requests.len() {
             let tlp = &self.requests[at];
-            let is_read = tlp.class == Class::NonPosted;
+            let is_read = tlp.class == FlowClass::NonPosted;
             let fits = inputs.bus_master != 0 && self.used.fit(tlp, inputs);
             if fits && !(is_read && is_behind_read) {
                 self.used.take(tlp);
